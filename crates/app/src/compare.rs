@@ -217,7 +217,7 @@ mod tests {
             begun_s: 0,
             verdict: verdict.map(str::to_owned),
             target: None,
-            baselines: None,
+            baselines: Vec::new(),
         };
         let all = [
             run(4, "x", None),

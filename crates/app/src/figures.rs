@@ -1,11 +1,12 @@
 //! Figures of probes: hopcost is executed anew for each start, which answers with its report.
 //!
-//! Method: a start in which others used the CPUs is measured again, a few times for all starts
-//! together. That is decided without a look at its figures.
+//! Method: probes take turns, one start each. A start in which others used the CPUs is measured again,
+//! a few times for all starts of a probe together. That is decided without a look at its figures.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -163,48 +164,102 @@ pub fn score_with_occasions(
     (score.estimate, score.occasion) = for_any_hour(&score.estimate, &earlier, assumed);
 }
 
-/// `None` if it was interrupted before the first start was measured.
-pub fn measure(
-    probe: &dyn Probe,
+/// A probe, and what its starts found.
+pub type Measured<'p> = (&'p dyn Probe, Result<ProbeReport, ProbeError>);
+
+/// Without the probes that were interrupted before their first start was measured.
+pub fn measure<'p>(
+    probes: &[&'p dyn Probe],
     site: &Site<'_>,
     timing: Timing,
     wanted: u64,
     occasions: &Occasions,
     control: &mut Control<'_>,
-) -> Result<Option<ProbeReport>, ProbeError> {
-    let ready = probe.cells(site).iter().filter(|cell| cell.is_ready()).count();
-    control.hear(Progress::Opening { probe: probe.name(), cells: ready });
-    let began = clock::now();
+) -> Vec<Measured<'p>> {
     let timing = timing.of_each(wanted);
-    let (mut done, mut again) = (Vec::new(), 0);
+    let mut turns: Vec<Turn<'p>> = probes.iter().map(|probe| Turn::of(*probe)).collect();
     if wanted == 1 {
-        let stop = std::sync::Arc::clone(&control.stop);
-        done.push(run_probe(probe, site, timing, &stop, control)?);
-    }
-    while (done.len() as u64) < wanted && !control.is_stopped() {
-        let seed = site.seed ^ (done.len() as u64 + again).rotate_left(32);
-        let order = Order::of(probe, &Site { seed, ..site.clone() }, timing);
-        let Some(start) = order.executed(control)? else { break };
-        if start.contended > 0 && again < MOST_AGAIN {
-            again += 1;
-            continue;
+        for turn in &mut turns {
+            turn.take_here(site, timing, control);
         }
-        done.push(start);
-        let share = done.len() as f64 / wanted as f64;
-        let left = began.elapsed().mul_f64((1.0 - share) / share);
-        control.hear(Progress::Sampled { done: share, left });
+    } else {
+        let whole = timing.budget * (wanted * probes.len() as u64) as u32;
+        control.hear(Progress::Sampled { done: 0.0, left: whole });
+        let began = clock::now();
+        for round in 1..=wanted {
+            for (at, turn) in turns.iter_mut().enumerate() {
+                turn.take(site, timing, control);
+                let share = (round - 1) as f64 + (at + 1) as f64 / probes.len() as f64;
+                let done = share / wanted as f64;
+                let left = began.elapsed().mul_f64((1.0 - done) / done);
+                control.hear(Progress::Sampled { done, left });
+            }
+        }
+        control.hear(Progress::Closed);
     }
-    control.hear(Progress::Closed);
-    let interrupted = (done.len() as u64) < wanted;
-    let Some(mut report) = across_starts(done) else { return Ok(None) };
-    report.interrupted |= interrupted;
-    report.seed = site.seed;
-    report.seconds = began.elapsed().as_secs_f64();
-    let advice = probe.advise(site, &report.cells);
-    report.warnings.extend(advice);
-    let assumed = assumed(site.machine, probe.assumed_in_a_guest());
-    with_occasions(&mut report, &|name| occasions.of_probe(name), assumed);
-    Ok(Some(report))
+    turns.into_iter().filter_map(|turn| turn.concluded(site, wanted, occasions)).collect()
+}
+
+/// The starts of one probe. It takes turns with others, one start each, so that the starts of a
+/// figure are spread over the time of the whole command.
+struct Turn<'p> {
+    probe: &'p dyn Probe,
+    done: Vec<ProbeReport>,
+    again: u64,
+    failed: Option<ProbeError>,
+}
+
+impl<'p> Turn<'p> {
+    fn of(probe: &'p dyn Probe) -> Self {
+        Self { probe, done: Vec::new(), again: 0, failed: None }
+    }
+
+    /// In this process.
+    fn take_here(&mut self, site: &Site<'_>, timing: Timing, control: &mut Control<'_>) {
+        let stop = Arc::clone(&control.stop);
+        if !control.is_stopped() {
+            match run_probe(self.probe, site, timing, &stop, control) {
+                Ok(start) => self.done.push(start),
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+
+    fn take(&mut self, site: &Site<'_>, timing: Timing, control: &Control<'_>) {
+        while self.failed.is_none() && !control.is_stopped() {
+            let seed = site.seed ^ (self.done.len() as u64 + self.again).rotate_left(32);
+            let order = Order::of(self.probe, &Site { seed, ..site.clone() }, timing);
+            match order.executed(control) {
+                Ok(Some(start)) if start.contended > 0 && self.again < MOST_AGAIN => {
+                    self.again += 1;
+                }
+                Ok(Some(start)) => return self.done.push(start),
+                Ok(None) => return,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+
+    fn concluded(
+        self,
+        site: &Site<'_>,
+        wanted: u64,
+        occasions: &Occasions,
+    ) -> Option<Measured<'p>> {
+        let probe = self.probe;
+        if let Some(error) = self.failed {
+            return Some((probe, Err(error)));
+        }
+        let is_complete = self.done.len() as u64 == wanted;
+        let mut report = across_starts(self.done)?;
+        report.interrupted |= !is_complete;
+        report.seed = site.seed;
+        let advice = probe.advise(site, &report.cells);
+        report.warnings.extend(advice);
+        let assumed = assumed(site.machine, probe.assumed_in_a_guest());
+        with_occasions(&mut report, &|name| occasions.of_probe(name), assumed);
+        Some((probe, Ok(report)))
+    }
 }
 
 impl Order {

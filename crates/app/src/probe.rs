@@ -71,26 +71,24 @@ impl App {
         let starts = hardware::starts(asked.starts, asked.effort, timing.budget);
         let occasions = Occasions::in_store(&asked.store, asked.effort, machine)?;
         let mut journal = Journal::new(&self.dirs.state);
-        let is_wanted = |probe: &&&dyn Probe| {
+        let is_wanted = |probe: &&dyn Probe| {
             let is_named = asked.names.iter().any(|name| name == probe.name());
             is_named || (asked.names.is_empty() && probe.is_for_all())
         };
-        let probes: Vec<&&dyn Probe> = PROBES.iter().filter(is_wanted).collect();
+        let probes: Vec<&dyn Probe> = PROBES.iter().copied().filter(is_wanted).collect();
         if asked.allow_machine_changes {
             for probe in &probes {
-                reserve_huge_pages(**probe, &site, &mut journal)?;
+                reserve_huge_pages(*probe, &site, &mut journal)?;
             }
         }
+        let what = if let [probe] = &probes[..] { probe.name() } else { "probes" };
+        control.tell(Event::Began { what, after: Duration::ZERO });
         let mut result = ProbesResult::default();
-        for probe in probes {
-            if control.is_stopped() {
-                break;
-            }
+        for (probe, found) in figures::measure(&probes, &site, timing, starts, &occasions, control)
+        {
             let name = probe.name();
-            control.tell(Event::Began { what: name, after: Duration::ZERO });
-            match figures::measure(*probe, &site, timing, starts, &occasions, control) {
-                Ok(None) => break,
-                Ok(Some(report)) => {
+            match found {
+                Ok(report) => {
                     let found = ProbeResult { report, published: published::beside(name) };
                     control.tell(Event::Probed(&found));
                     result.probes.push(found);
@@ -99,7 +97,6 @@ impl App {
                     control.tell(Event::NotProbed(name, &missing));
                     result.not_run.push(NotRun { probe: name, missing });
                 }
-                // The other probes still run.
                 Err(error) => {
                     let words = Failure::from(error).to_string();
                     control.remark(&words);

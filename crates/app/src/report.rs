@@ -11,7 +11,6 @@ use hopcost_core::{
 use hopcost_data::published;
 use hopcost_method::advice::{self, Advice, Place};
 use hopcost_method::judge::result::ResultOf;
-use hopcost_method::tag;
 use hopcost_store::{Header, Listed, Store, StoreError};
 use hopcost_view::page::{self, NotTested, Origin, Probed, Section};
 use hopcost_view::text::StoredRun;
@@ -45,16 +44,13 @@ pub fn report(path: &Path, run: Option<&str>) -> Outcome<Reported> {
 pub fn stored_runs(path: &Path) -> Outcome<Vec<StoredRun>> {
     let place = path.display().to_string();
     let store = Store::open_to_read(path).in_context(&place)?;
-    let shown = |run: Listed| {
-        let verdict = run.verdict.and_then(|name| serde_json::from_value(Value::from(name)).ok());
-        StoredRun {
-            id: run.id,
-            begun_s: run.begun_s,
-            experiment: run.experiment,
-            target: run.target,
-            verdict: verdict.map(tag),
-            baselines: run.baselines,
-        }
+    let shown = |run: Listed| StoredRun {
+        run: run.id,
+        begun_s: run.begun_s,
+        experiment: run.experiment,
+        target: run.target,
+        verdict: run.verdict.and_then(|name| serde_json::from_value(Value::from(name)).ok()),
+        baselines: run.baselines,
     };
     Ok(store.runs().in_context(&place)?.into_iter().map(shown).collect())
 }
@@ -297,6 +293,7 @@ impl Run {
         let node = section.workers_at.first().and_then(|of_binding| *of_binding.first()?);
         let target = self.header.target.as_deref().unwrap_or_default();
         let place = Place::new(target, self.header.machine.get(), node);
+        let place = place.of_unit(self.header.decided.unit.as_deref());
         advice::advice(rule, catalogue::recipe, &place)
     }
 

@@ -73,8 +73,8 @@ pub use probe::{
 pub use proof::{Locality, PageSize, Proof, ProofMethod};
 pub use published::{Figure, Published};
 pub use result::{
-    Arm, CostSoFar, Details, ExperimentResult, Headline, PointCost, PointSpread, Proved, ProvedBy,
-    Scaling, StartsFound, Tier, Witness,
+    Arm, CostSoFar, Details, ExperimentResult, Headline, KindsOfStarts, NOISY, PointCost,
+    PointSpread, Proved, ProvedBy, Scaling, StartsFound, Tier, Witness,
 };
 pub use scaling::{Contention, ScalingLaw};
 pub use target::{

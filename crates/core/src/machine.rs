@@ -6,7 +6,7 @@ use crate::distances::Distances;
 use crate::ids::{CpuId, CpuSet, NodeId, NodeSet};
 use crate::known::Known;
 
-/// The value of `hopcost machine --json`; docs/JSON.md documents its keys. It also deserializes, so
+/// The value of `hopcost machine --json`; docs/reference/json.md documents its keys. It also deserializes, so
 /// that a stored run is shown with its machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {

@@ -14,7 +14,7 @@ use crate::proof::ProofMethod;
 use crate::scaling::ScalingLaw;
 use crate::verdict::Verdict;
 
-/// docs/JSON.md documents its keys.
+/// docs/reference/json.md documents its keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExperimentResult {
     pub version: u32,
@@ -53,6 +53,9 @@ pub struct Details {
     /// A score's throughput in each start, in time; empty if all is from one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<f64>,
+    /// Starts in which others used more than 5% of a CPU.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub contended: u64,
     pub points: Vec<PointCost>,
     #[serde(default)]
     pub spreads: Vec<PointSpread>,
@@ -71,6 +74,25 @@ pub struct Details {
     pub notes: Vec<String>,
 }
 
+/// Why figures are not compared.
+pub const NOISY: &str = "others used the CPUs in more than a quarter of its starts";
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Details {
+    pub fn number_of_starts(&self) -> u64 {
+        self.starts.as_ref().map_or(self.scores.len() as u64, |starts| starts.n).max(1)
+    }
+
+    /// As of a probe's report.
+    pub fn is_noisy(&self) -> bool {
+        4 * self.contended > self.number_of_starts()
+    }
+}
+
 /// Standard deviations are of logarithms of throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartsFound {
@@ -84,8 +106,26 @@ pub struct StartsFound {
     pub sd_unit: f64,
     /// The effect that 8 in 10 such runs would have found.
     pub sees: f64,
+    /// With twice as many starts.
+    #[serde(default)]
+    pub sees_with_twice: Option<f64>,
     /// One of each start, in time.
     pub costs: Vec<f64>,
+    #[serde(default)]
+    pub kinds: Option<KindsOfStarts>,
+    /// Starts, if the order in time explains what would be two kinds.
+    #[serde(default)]
+    pub changed_after: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KindsOfStarts {
+    /// Of each start, in time.
+    pub slow: Vec<bool>,
+    /// Share of throughput that slow starts lose, whatever the variant.
+    pub slower: f64,
+    /// Among fast starts, and among slow ones.
+    pub costs: [Estimate; 2],
 }
 
 /// Strength of the evidence for what was near and far, best first.

@@ -1,6 +1,6 @@
 //! Runs a comparison: starts worker pools for every placement and runs the schedule's blocks.
 //!
-//! Method: docs/METHODOLOGY.md. Thread placement and a sample of pages are read back around every
+//! Method: docs/method/methodology.md. Thread placement and a sample of pages are read back around every
 //! window, all pages after each block. A misplacement voids the run and ends it.
 
 use std::cell::RefCell;

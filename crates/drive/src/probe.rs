@@ -22,8 +22,6 @@ use crate::event::{Event, Listener};
 
 const LEVEL: f64 = 0.95;
 const MOST_TRIES: usize = 3;
-/// Others' use of the CPUs, beyond which a start is contended.
-const TOLERABLE_CPUS: f64 = 0.05;
 /// Relative range of three successive samples.
 const WARM_WITHIN: f64 = 0.02;
 
@@ -53,7 +51,7 @@ pub fn run_probe(
         run.after = rig.prove()?;
     }
     listener.hear(Event::Closed);
-    let others = others.and_then(|others| others.used_cpus(&root, &site.cpus));
+    let is_contended = others.is_some_and(|others| others.contend(&root));
     let results = run.results(cells);
     Ok(ProbeReport {
         probe: probe.name().into(),
@@ -61,7 +59,7 @@ pub fn run_probe(
         effort: site.effort,
         seed: site.seed,
         starts: 1,
-        contended: u64::from(others.is_some_and(|cpus| cpus > TOLERABLE_CPUS)),
+        contended: u64::from(is_contended),
         rounds: run.rounds,
         seconds: start.elapsed().as_secs_f64(),
         interrupted: stop.load(Ordering::Relaxed),

@@ -5,3 +5,4 @@ pub mod observers;
 pub mod occupancy;
 pub mod probes;
 pub mod server_placement;
+pub mod service;

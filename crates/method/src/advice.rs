@@ -162,6 +162,17 @@ impl Place {
         Self { engine, env, nodes, is_guest, hypervisor, fill }
     }
 
+    /// With the systemd unit of the server. Its first process is asked for when it is needed: it
+    /// changes with each restart.
+    #[must_use]
+    pub fn of_unit(mut self, unit: Option<&str>) -> Self {
+        if let Some(unit) = unit {
+            self.fill.insert("unit", unit.to_owned());
+            self.fill.insert("pid", format!("$(systemctl show -p MainPID --value {unit})"));
+        }
+        self
+    }
+
     /// Placeholders that are not known here stay, in capitals.
     fn filled(&self, text: &str, file: Option<&str>) -> String {
         PLACEHOLDERS.into_iter().fold(text.to_owned(), |text, name| {
@@ -400,6 +411,11 @@ mod tests {
         };
         assert_eq!(names(&of_postgres), ["NODE", "UNIT"]);
         assert_eq!(names(&at("commitlog")), ["PID"]);
+        let of_unit =
+            Place::new("postgres:managed", None, None).of_unit(Some("postgresql@15-main"));
+        let of_unit = advice(&rule(), |name| Some(named(name)?.1), &of_unit).unwrap();
+        assert_eq!(of_unit.undo, ["rm /etc/postgresql@15-main.conf"]);
+        assert_eq!(names(&of_unit), ["NODE"]);
         assert_eq!(
             (of_postgres.apply, &*of_postgres.others),
             (Some(Apply::Restart), &["Other".into()][..])

@@ -12,7 +12,7 @@ use hopcost_core::{BlockRecord, Code, Estimate, Known, Phase};
 use hopcost_stats::{cost, cost_interval, difference, starts};
 
 use crate::plan::Point;
-use crate::schedule::{LEVEL, contrast};
+use crate::schedule::{LEVEL, contrast, log_rate};
 
 /// `runs` came before with the same name.
 pub fn caveat(runs: usize) -> String {
@@ -125,9 +125,7 @@ fn units(blocks: &[BlockRecord], of: &BTreeSet<Point>, has_starts: bool) -> Vec<
 
 /// `None` if the block was disturbed.
 fn of_block(block: &BlockRecord) -> Option<Unit> {
-    let contrast = contrast(block)?;
-    let (baseline, _) = block.rates()?;
-    Some(Unit { log_rate: baseline.map(f64::ln).iter().sum::<f64>() / 2.0, contrast })
+    Some(Unit { log_rate: log_rate(block)?, contrast: contrast(block)? })
 }
 
 fn mean(units: &[Unit]) -> Unit {

@@ -63,6 +63,9 @@ pub struct RunPreparation {
     /// Of its variants, by name.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+    /// The systemd unit of an existing server on this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
 }
 
 /// In the form of a comparison's.
@@ -76,8 +79,11 @@ pub struct HardwareCircumstances {
     pub emulated: bool,
 }
 
+/// By name, each once.
 pub fn differing_options(then: &str, now: &str) -> Vec<String> {
-    differing_keys(then, now).iter().map(|key| known_as(key).to_owned()).collect()
+    let options: BTreeSet<String> =
+        differing_keys(then, now).iter().map(|key| known_as(key).to_owned()).collect();
+    options.into_iter().collect()
 }
 
 pub fn differing_keys(then: &str, now: &str) -> Vec<String> {

@@ -50,18 +50,31 @@ pub struct Starts {
 /// Fewer starts give no verdict.
 pub const LEAST_STARTS: u64 = 6;
 
+/// A run that has too few starts for a verdict, because blocks were disturbed, may take longer.
+const MOST_BUDGETS: f64 = 1.5;
+
 pub const LEVEL: f64 = 0.95;
+
+/// Of each of several intervals, so that all hold together.
+fn level_of(comparisons: usize) -> f64 {
+    1.0 - (1.0 - LEVEL) / comparisons.max(1) as f64
+}
 
 impl Pace {
     pub fn goal(&self, comparisons: usize) -> Goal {
-        let level = 1.0 - (1.0 - LEVEL) / comparisons.max(1) as f64;
-        let looks = match self.starts {
-            Some(Starts { number, .. }) => {
-                let all = number as usize;
-                Looks::between(Looks::FIRST.min(all), all, level)
-            }
-            None => Looks::up_to(self.most_units as usize, level),
-        };
+        match self.starts {
+            Some(Starts { number, .. }) => self.goal_with(number, comparisons),
+            None => self.goal_by(Looks::up_to(self.most_units as usize, level_of(comparisons))),
+        }
+    }
+
+    /// With this many starts.
+    pub fn goal_with(&self, starts: u64, comparisons: usize) -> Goal {
+        let all = starts as usize;
+        self.goal_by(Looks::between(Looks::FIRST.min(all), all, level_of(comparisons)))
+    }
+
+    fn goal_by(&self, looks: Looks) -> Goal {
         Goal { looks, half_width: self.half_width, margin: self.margin, seed: self.seed }
     }
 
@@ -236,6 +249,13 @@ impl<'a> Schedule<'a> {
         last.map_or(0, |last| last + 1)
     }
 
+    /// Whether the run goes on in another start, of which `before` blocks had been measured when this
+    /// one began. A start that adds nothing ends the run: its budget was spent before its first block.
+    pub fn needs_a_start(&self, blocks: &[BlockRecord], before: usize) -> bool {
+        let elapsed_s = blocks.last().map_or(0.0, BlockRecord::end_s);
+        blocks.len() > before && self.next(blocks, elapsed_s).is_some()
+    }
+
     /// With a contrast of a figure other than throughput.
     pub(crate) fn units_by(
         &self,
@@ -318,15 +338,25 @@ impl<'a> Schedule<'a> {
     }
 
     fn is_over(&self, blocks: &[BlockRecord], points: &[Point], elapsed_s: f64) -> bool {
+        let found: Vec<Vec<f64>> =
+            points.iter().map(|point| contrasts(&self.values(blocks, *point))).collect();
         let most = self.pace.starts.map_or(self.pace.most_units, |of| of.number);
-        let is_enough = |point: &Point| {
-            let contrasts = contrasts(&self.values(blocks, *point));
-            let is_narrow = || self.goal.look(&contrasts).is_some_and(|it| it.is_narrow);
-            contrasts.len() as u64 >= most || is_narrow()
+        let is_enough = |found: &Vec<f64>| {
+            let is_narrow = || self.goal.look(found).is_some_and(|it| it.is_narrow);
+            found.len() as u64 >= most || is_narrow()
         };
-        let spent = self.pace.budget_s.is_some_and(|budget_s| elapsed_s >= budget_s);
-        spent || points.iter().all(is_enough)
+        let has_no_verdict = |found: &Vec<f64>| (found.len() as u64) < LEAST_STARTS;
+        let needs_starts = self.pace.starts.is_some() && found.iter().any(has_no_verdict);
+        let budgets = if needs_starts { MOST_BUDGETS } else { 1.0 };
+        let spent = self.pace.budget_s.is_some_and(|budget_s| elapsed_s >= budgets * budget_s);
+        spent || found.iter().all(is_enough)
     }
+}
+
+/// Of the baseline's windows. `None` if the block was disturbed.
+pub(crate) fn log_rate(block: &BlockRecord) -> Option<f64> {
+    let (baseline, _) = contrast(block).and_then(|_| block.rates())?;
+    Some(baseline.map(f64::ln).iter().sum::<f64>() / 2.0)
 }
 
 pub(crate) fn contrasts(units: &[CompleteUnit]) -> Vec<f64> {

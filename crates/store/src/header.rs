@@ -40,6 +40,7 @@ pub struct Decided {
     pub command: Option<String>,
     pub words: Words,
     pub labels: BTreeMap<String, String>,
+    pub unit: Option<String>,
 }
 
 impl Decided {
@@ -56,6 +57,7 @@ impl Decided {
             command: known(&kept["command"]),
             words: known(&kept["words"]),
             labels: known(&kept["labels"]),
+            unit: known(&kept["unit"]),
         }
     }
 }
@@ -108,11 +110,13 @@ mod tests {
         let text = r#"{"plan": {"levels": ["near", "far"], "bindings": [],
             "placements": [[{"at": 0, "home": 0, "workers": [0]}, {"at": null, "spare": [2, 3]}]]},
             "pace": {"margin": 0.03, "window_s": 0.2}, "circumstances": {"emulated": true},
-            "words": {"unit": "commits"}, "labels": {"far": "far memory"}}"#;
+            "words": {"unit": "commits"}, "labels": {"far": "far memory"},
+            "unit": "mariadb"}"#;
         let decided = Decided::of(Some(text));
         assert_eq!(decided.levels, ["near", "far"]);
         assert_eq!(decided.words.unit.as_deref(), Some("commits"));
         assert_eq!(decided.labels["far"], "far memory");
+        assert_eq!(decided.unit.as_deref(), Some("mariadb"));
         assert_eq!(decided.workers_at, [[Some(NodeId(0)), None]]);
         assert_eq!(decided.spare, [[CpuSet::new(), CpuSet::parse_list("2-3").unwrap()]]);
         assert_eq!(

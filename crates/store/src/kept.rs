@@ -61,7 +61,7 @@ pub struct Listed {
     /// `None` for a hardware experiment.
     pub target: Option<String>,
     /// Names for which it is the baseline.
-    pub baselines: Option<String>,
+    pub baselines: Vec<String>,
 }
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The schema and its migrations.
 //!
 //! Each element of [`MIGRATIONS`] leads from its number to the next; released ones never change.
-//! docs/STORE.md describes the tables.
+//! docs/reference/store.md describes the tables.
 
 use rusqlite::{Connection, params};
 
@@ -168,7 +168,9 @@ const MIGRATIONS: &[&str] = &[
            result ->> '$.estimate.unit', result ->> '$.estimate.point'
       FROM run
      WHERE target IS NOT NULL AND verdict = 'MEASURED' AND NOT result ->> '$.emulated'
-       AND result ->> '$.estimate.unit' = '1/s';
+       AND result ->> '$.estimate.unit' = '1/s'
+       AND 4 * coalesce(result ->> '$.details.contended', 0)
+           <= coalesce(json_array_length(result, '$.details.scores'), 1);
 ",
 ];
 

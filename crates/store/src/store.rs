@@ -295,17 +295,18 @@ impl Store {
     pub fn runs(&self) -> Result<Vec<Listed>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT id, experiment, begun_s, verdict, target,
-                    (SELECT group_concat(name, ', ') FROM baseline WHERE run_id = id)
+                    (SELECT json_group_array(name) FROM baseline WHERE run_id = id)
                FROM run ORDER BY id DESC",
         )?;
         let rows = statement.query_map([], |row| {
+            let names: String = row.get(5)?;
             Ok(Listed {
                 id: row.get(0)?,
                 experiment: row.get(1)?,
                 begun_s: row.get(2)?,
                 verdict: row.get(3)?,
                 target: row.get(4)?,
-                baselines: row.get(5)?,
+                baselines: serde_json::from_str(&names).unwrap_or_default(),
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

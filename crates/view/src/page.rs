@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use hopcost_core::{
-    BlockRecord, ExperimentResult, Finding, Headline, Known, Machine, NodeId, PointCost,
+    BlockRecord, Details, ExperimentResult, Finding, Headline, Known, Machine, NodeId, PointCost,
     ProbeReport, Published, Response, StartsFound, Unit, Words,
 };
 use hopcost_method::advice::Advice;
@@ -181,9 +181,7 @@ impl Section<'_> {
 
     /// How many starts it is from.
     pub fn number_of_starts(&self) -> u64 {
-        let of_score =
-            self.result.details.as_ref().map_or(0, |details| details.scores.len() as u64);
-        self.starts().map_or(of_score.max(1), |starts| starts.n)
+        self.result.details.as_ref().map_or(1, Details::number_of_starts)
     }
 
     /// `None` if all is from one start, or a score.

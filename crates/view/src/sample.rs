@@ -161,6 +161,7 @@ fn details(point: f64, half: f64) -> Details {
         blocks: BTreeMap::from([("fresh".into(), 16), ("search".into(), 12)]),
         dropped: BTreeMap::from([(Disturbance::Stolen, 1)]),
         starts: None,
+        contended: 0,
         scores: Vec::new(),
         points: vec![
             cost(1, true, point * 0.7, half * 1.8),

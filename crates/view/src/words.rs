@@ -3,8 +3,8 @@
 //! RULE: no other file formats an estimate's sign or per cent, or a result's sentence.
 
 use hopcost_core::{
-    Against, Details, Estimate, ExperimentResult, Headline, Known, Metric, Occasion, PointSpread,
-    StartsFound, Tier, Unit, Verdict, Witness,
+    Against, Details, Estimate, ExperimentResult, Headline, KindsOfStarts, Known, Metric, Occasion,
+    PointSpread, StartsFound, Tier, Unit, Verdict, Witness,
 };
 use hopcost_method::tag;
 
@@ -380,13 +380,33 @@ pub fn starts_told(starts: &StartsFound) -> String {
         Some(sd) => format!("differ by {}", percent(sd)),
         None => format!("do not differ, or by less than {}", percent(starts.sd_start_seen)),
     };
+    let more = starts
+        .sees_with_twice
+        .map(|sees| format!(", with {} starts one of {}", 2 * starts.n, percent(sees)));
     format!(
         "{}: starts {differ}, block sets within a start by {} (standard deviations). Of 10 such runs, 8 find \
-         an effect of {}",
+         an effect of {}{}",
         starts.n,
         percent(starts.sd_unit),
-        percent(starts.sees)
+        percent(starts.sees),
+        more.unwrap_or_default()
     )
+}
+
+/// `two kinds of starts, 10 fast and 6 that are 11% slower whatever the variant. …`
+pub fn kinds_of_starts(starts: &StartsFound) -> Option<String> {
+    if let Some(after) = starts.changed_after {
+        return Some(format!("the machine changed after start {after}"));
+    }
+    let KindsOfStarts { slow, slower, costs } = starts.kinds.as_ref()?;
+    let number = slow.iter().filter(|slow| **slow).count();
+    let [fast, among_slow] = costs.each_ref().map(change);
+    Some(format!(
+        "two kinds of starts, {} fast and {number} that are {} slower whatever the variant. Among the fast: \
+         {fast}; among the slow: {among_slow}",
+        slow.len() - number,
+        percent(*slower)
+    ))
 }
 
 pub fn minus(text: &str) -> String {

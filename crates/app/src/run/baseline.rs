@@ -1,7 +1,7 @@
 //! `--baseline NAME`: compares a run with the first finished run of that name.
 
 use hopcost_core::{
-    Against, BlockRecord, Code, Details, Experiment, ExperimentResult, Machine, Subject,
+    Against, BlockRecord, Code, Details, Experiment, ExperimentResult, Machine, NOISY, Subject,
 };
 use hopcost_method::against::{Change, Measured, caveat, compare, points};
 use hopcost_method::plan::{LeftOut, Plan};
@@ -73,7 +73,7 @@ pub fn announced(
     let of_it = runs.iter().filter(|run| {
         run.experiment == prepared.experiment.name && run.target.as_ref() == Some(&url)
     });
-    let known: Vec<&str> = of_it.filter_map(|run| run.baselines.as_deref()).collect();
+    let known: Vec<&str> = of_it.flat_map(|run| &run.baselines).map(String::as_str).collect();
     let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
     control.remark(&format!(
         "--baseline {name}: no run has this name, so this one becomes it if it finds a figure \
@@ -112,13 +112,14 @@ pub fn against(
     machine: &Machine,
     control: &mut Control<'_>,
 ) -> Result<Option<Against>, StoreError> {
-    let counts = result.estimate.get().is_some() && !result.verdict.is_without_figures();
+    let is_noisy = result.details.as_ref().is_some_and(Details::is_noisy);
+    let counts =
+        result.estimate.get().is_some() && !result.verdict.is_without_figures() && !is_noisy;
     let name = &beside.name;
+    let nothing = if is_noisy { NOISY } else { "this run found nothing that counts" };
     let Some((kept, blocks)) = &beside.kept else {
         if !counts {
-            control.remark(&format!(
-                "--baseline {name}: this run found nothing that counts; the next one may be it"
-            ));
+            control.remark(&format!("--baseline {name}: {nothing}; the next one may be it"));
             return Ok(None);
         }
         let Change { worse, dearer } = Change::missing("this run is the baseline");
@@ -129,7 +130,7 @@ pub fn against(
     let earlier = store.compared_with(name, kept.run)?;
     let machines = Machines::new(&kept.machine, machine);
     let Change { worse, dearer } = if !counts {
-        Change::missing("this run found nothing that counts")
+        Change::missing(nothing)
     } else if let Some(other) = machines.other() {
         Change::missing(&other)
     } else {

@@ -17,8 +17,9 @@ use hopcost_method::plan::Plan;
 use hopcost_method::run::{RunPreparation, differing_keys};
 use hopcost_method::schedule::Schedule;
 use hopcost_store::{KeptCall, Resumable, Store, StoreError, Unfinished, Whose};
-use hopcost_sys::clock;
+use hopcost_sys::activity::Others;
 use hopcost_sys::hotplug::Hotplug;
+use hopcost_sys::{Root, clock};
 
 use super::host::Host;
 use super::ran::{Ran, RunOptions, begin, not_applicable};
@@ -177,9 +178,8 @@ impl Measuring<'_> {
             stop: &stop,
         };
         let run = Run { prepared, options: self.options, bench, setup: &setup, id: self.id, start };
-        let worked = run
-            .work(store, kept, done, control)
-            .and_then(|(preparation, blocks)| Ok((preparation, blocks, instance.plans()?)));
+        let worked =
+            run.work(store, kept, done, control).and_then(|worked| Ok((worked, instance.plans()?)));
         let brought_back =
             self.hotplug.as_ref().map_or(Ok(()), |all| all.borrow_mut().bring_back());
         // Report a setting that could not be restored first.
@@ -190,27 +190,54 @@ impl Measuring<'_> {
             Err(left) if worked.as_ref().is_err_and(Failure::is_interruption) => return Err(left),
             notes => notes,
         };
-        let (mut preparation, blocks, plans) = worked?;
-        preparation.circumstances.plans_after = plans;
-        preparation.circumstances.notes.extend(notes?);
-        preparation.circumstances.seconds = before_s + start.elapsed().as_secs_f64();
-        let RunPreparation { plan, pace, .. } = &preparation;
-        let comparison = &prepared.comparison;
-        let schedule = Schedule::new(plan, pace, comparison.find_worst);
-        let is_cut = control.has_enough();
-        if pace.starts.is_some() && !is_cut && schedule.next(&blocks, 0.0).is_some() {
-            store.prepare(self.id, &preparation).in_context(store.path().display())?;
-            return Ok(None);
+        let (mut worked, plans) = worked?;
+        let circumstances = &mut worked.preparation.circumstances;
+        circumstances.plans_after = plans;
+        circumstances.notes.extend(notes?);
+        circumstances.seconds = before_s + start.elapsed().as_secs_f64();
+        self.concluded(worked, store, control.has_enough())
+    }
+
+    /// After the server has ended, whose CPU time is known now. `None` if the run needs another start.
+    fn concluded(
+        &self,
+        worked: Worked,
+        store: &Store,
+        is_cut: bool,
+    ) -> Outcome<Option<ExperimentResult>> {
+        let Worked { mut preparation, blocks, before, others } = worked;
+        let place = || store.path().display();
+        let comparison = &self.prepared.comparison;
+        if preparation.pace.starts.is_some() && !is_cut {
+            let is_contended = others.is_some_and(|others| others.contend(&Root::live()));
+            let is_dropped = is_contended && preparation.circumstances.count_contended();
+            if is_dropped {
+                store.forget_from(self.id, before as u64).in_context(place())?;
+            }
+            let RunPreparation { plan, pace, .. } = &preparation;
+            let schedule = Schedule::new(plan, pace, comparison.find_worst);
+            if is_dropped || schedule.needs_a_start(&blocks, before) {
+                store.prepare(self.id, &preparation).in_context(place())?;
+                return Ok(None);
+            }
         }
         Ok(Some(conclude(&Case {
-            experiment: prepared.experiment,
+            experiment: self.prepared.experiment,
             comparison,
-            plan,
-            pace,
+            plan: &preparation.plan,
+            pace: &preparation.pace,
             blocks: &blocks,
             circumstances: &preparation.circumstances,
         })))
     }
+}
+
+struct Worked {
+    preparation: RunPreparation,
+    blocks: Vec<BlockRecord>,
+    /// Blocks of earlier starts.
+    before: usize,
+    others: Option<Others>,
 }
 
 struct Run<'a> {
@@ -230,13 +257,14 @@ impl Run<'_> {
         kept: Option<RunPreparation>,
         mut done: Vec<BlockRecord>,
         control: &mut Control<'_>,
-    ) -> Outcome<(RunPreparation, Vec<BlockRecord>)> {
+    ) -> Outcome<Worked> {
         let mut failure: Option<StoreError> = None;
         if let Some(RunPreparation { plan, pace, .. }) = &kept {
             let schedule = Schedule::new(plan, pace, self.prepared.comparison.find_worst);
             done.truncate(schedule.kept(&done));
             store.forget_from(self.id, done.len() as u64).in_context(store.path().display())?;
         }
+        let before = done.len();
         let outcome = self.bench.staff(|staff| {
             let mut preparation = match kept {
                 Some(kept) => kept,
@@ -252,12 +280,13 @@ impl Run<'_> {
                     TargetError::Interrupted
                 })
             };
+            let others = Others::watch(&Root::live(), &preparation.plan.cpus());
             let blocks = staff.measure(&preparation.pace, done, &mut keep, control)?;
             if control.has_enough() {
                 let note = "ended by the user, with the interval of the last look";
                 preparation.circumstances.notes.push(note.to_owned());
             }
-            Ok((preparation, blocks))
+            Ok(Worked { preparation, blocks, before, others })
         });
         control.tell(Event::Ended);
         match failure {
@@ -305,9 +334,12 @@ impl Run<'_> {
                     .chain(network::unmeasured(&prepared.url()))
                     .collect(),
                 seconds: 0.0,
+                measured_again: 0,
+                contended: 0,
             },
             words: prepared.experiment.words.clone(),
             labels: labels(prepared.experiment),
+            unit: network::unit(&prepared.url()),
             command: command_line::kept(&self.options.command_line, &prepared.url()),
         })
     }

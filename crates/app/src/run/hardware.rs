@@ -1,4 +1,4 @@
-//! Runs a hardware experiment: its probes, one after the other.
+//! Runs a hardware experiment: its probes, which take turns.
 
 use hopcost_core::{Experiment, Machine, Probe, ProbeError, Site, Subject};
 use hopcost_method::hardware;
@@ -32,26 +32,22 @@ pub fn run(
             &HardwarePreparation { circumstances: HardwareCircumstances { emulated: true } },
         )?;
     }
-    let mut reports = Vec::new();
     let probes = probes(experiment);
     let timing = Timing::shared(site.effort, asked.budget_s, probes.len());
     let starts = hardware::starts(asked.starts, asked.effort, timing.budget);
     let occasions = Occasions::of(store, &host, asked.effort)?;
-    for probe in probes {
-        if control.is_stopped() {
-            break;
-        }
-        let report = match figures::measure(probe, &site, timing, starts, &occasions, control) {
-            Ok(Some(report)) => report,
-            Ok(None) => break,
+    let mut reports = Vec::new();
+    for (probe, found) in figures::measure(&probes, &site, timing, starts, &occasions, control) {
+        match found {
+            Ok(report) => {
+                store.add_report(id, &report)?;
+                reports.push(report);
+            }
             Err(ProbeError::NotHere(reason)) => {
                 control.remark(&format!("{} cannot run here: {reason}", probe.name()));
-                continue;
             }
             Err(error) => return Err(error.into()),
-        };
-        store.add_report(id, &report)?;
-        reports.push(report);
+        }
     }
     if control.is_stopped() {
         return Ok(Ran { reports, ..Ran::interrupted(id) });

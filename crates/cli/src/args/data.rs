@@ -93,7 +93,7 @@ pub struct DataArgs {
     /// Seed for all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long)]
     pub json: bool,
 }

@@ -74,7 +74,7 @@ pub struct ExperimentArgs {
     /// state is recorded first and restored on exit
     #[arg(long)]
     pub allow_machine_changes: bool,
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long)]
     pub json: bool,
 }
@@ -108,7 +108,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "BOUNDS", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "", value_parser = bounds::read)]
     pub allow_load: Option<Allowance>,
-    /// Compare with baseline NAME; the first run given a name becomes it
+    /// Compare with baseline NAME; the first run given a name becomes it, so a new name renews it
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub baseline: Option<String>,
     /// Exit with code 0, not 5, if a probe has no figure because other work was active
@@ -140,7 +140,7 @@ pub struct SurveyArgs {
     /// Seed for all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long)]
     pub json: bool,
     /// Run although other work is active, limited to e.g. cpus:0-7,mem:8G

@@ -13,7 +13,7 @@ use super::shared::{EffortArgs, STORE, cpu_list, starts};
 
 #[derive(Debug, Args)]
 pub struct MachineArgs {
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long, conflicts_with = "svg")]
     pub json: bool,
     /// Draw the machine as SVG into FILE
@@ -29,7 +29,7 @@ pub struct MachineArgs {
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long)]
     pub json: bool,
 }
@@ -40,7 +40,7 @@ pub struct WhereArgs {
     /// postgres or mysql (all servers of that kind on this host)
     #[arg(value_name = "TARGET", value_parser = NonEmptyStringValueParser::new())]
     pub target: String,
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long)]
     pub json: bool,
 }
@@ -62,7 +62,7 @@ pub struct ProbeArgs {
     /// six, because an interval needs them.
     #[arg(long, value_name = "TIME", value_parser = overrides::seconds)]
     pub budget: Option<f64>,
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long)]
     pub json: bool,
     /// Use only these CPUs, e.g. 0-3,8

@@ -15,9 +15,9 @@ pub struct ReportArgs {
     /// Run number, or an experiment: its latest run [default: the latest of all]
     pub run: Option<String>,
     /// List the stored runs, and which of them are baselines
-    #[arg(long, group = "form", conflicts_with_all = ["run", "format", "fail_if"])]
+    #[arg(long, conflicts_with_all = ["run", "html", "csv", "markdown", "format", "fail_if"])]
     pub list: bool,
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long, group = "form")]
     pub json: bool,
     /// Write a self-contained HTML page to FILE
@@ -51,7 +51,7 @@ pub struct CompareArgs {
     /// Second side, reported as faster or slower than A
     #[arg(value_name = "B", value_parser = NonEmptyStringValueParser::new())]
     pub b: String,
-    /// Print JSON (keys: docs/JSON.md)
+    /// Print JSON (keys: docs/reference/json.md)
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

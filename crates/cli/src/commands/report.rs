@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hopcost_app::{Outcome, report, stored_runs};
+use hopcost_view::text::StoredRun;
 use hopcost_view::{Shown, format, text};
+use serde::Serialize;
 
 use super::fail_if;
 use crate::args::ReportArgs;
@@ -13,8 +15,7 @@ use crate::output::{self, Output};
 
 pub fn run(args: &ReportArgs) -> Outcome<Exit> {
     if args.list {
-        output::print(&text::runs(&stored_runs(&args.store)?, output::columns()))?;
-        return Ok(Exit::Done);
+        return list(args);
     }
     let page = report(&args.store, args.run.as_deref())?;
     let wanted = wanted(args);
@@ -27,7 +28,27 @@ pub fn run(args: &ReportArgs) -> Outcome<Exit> {
     if args.open {
         open(page_file(args));
     }
-    Ok(result.map_or(Exit::Done, |result| fail_if::exit(&args.checks, result)))
+    Ok(match result {
+        Ok(result) => fail_if::exit(&args.checks, result),
+        // An unchecked condition has not passed.
+        Err(_) if !args.checks.fail_if.is_empty() => Exit::Failed,
+        Err(_) => Exit::Done,
+    })
+}
+
+fn list(args: &ReportArgs) -> Outcome<Exit> {
+    #[derive(Serialize)]
+    struct Printed {
+        version: u32,
+        runs: Vec<StoredRun>,
+    }
+    let runs = stored_runs(&args.store)?;
+    if args.json {
+        output::print_json(&Printed { version: 1, runs })?;
+    } else {
+        output::print(&text::runs(&runs, output::columns()))?;
+    }
+    Ok(Exit::Done)
 }
 
 fn page_file(args: &ReportArgs) -> &Path {

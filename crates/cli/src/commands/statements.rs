@@ -19,7 +19,7 @@ struct Printed<'a> {
 
 const NONE: &str = "\
     what is said is known beforehand for --target sqlserver://… alone; other databases are asked what the experiments' \
-    files and docs/EXPERIMENT-FORMAT.md say";
+    files and docs/reference/experiment-format.md say";
 
 pub fn list(app: &App, args: &ExperimentArgs) -> Outcome<Exit> {
     let names: Vec<&str> = match args.name.as_str() {

@@ -1,11 +1,13 @@
 //! Slow tests of code that rarely breaks: more kills, full disks, policies.
 
 use std::fs;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use hopcost_sys::{Root, processes};
 use hopcost_testkit::kept::kept;
 
-use crate::bench::{Bench, SHORT, ends, is_over, json};
+use crate::bench::{Bench, SHORT, ends, is_over, json, stderr, stdout, wait_until};
 use crate::runs::{bench, goes_on_after_kills};
 
 #[test]
@@ -15,6 +17,76 @@ fn a_run_that_is_killed_ten_times_goes_on_to_its_end() {
         [1, 2, 3, 5, 7, 9, 11, 13].map(|blocks| format!("count(*) >= {blocks} FROM block"));
     let moments: Vec<&str> = begun.iter().chain(&blocks).map(String::as_str).collect();
     goes_on_after_kills(&moments);
+}
+
+/// What is typed after `hopcost`; two spaces begin a remark.
+fn examples_of(command: &str, bench: &Bench) -> Vec<String> {
+    let help = stdout(&bench.hopcost(&[command, "--help"]));
+    let (_, examples) = help.split_once("Examples:\n").unwrap();
+    let lines = examples.lines().filter_map(|line| line.trim().strip_prefix("hopcost "));
+    lines.map(|line| line.split("  ").next().unwrap().to_owned()).collect()
+}
+
+/// Of a survey, see `../alone/survey.rs`.
+#[test]
+fn examples_in_help_can_be_typed() {
+    let bench = Bench::with(&[]);
+    let directory = Path::new(env!("CARGO_BIN_EXE_hopcost")).parent().unwrap();
+    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
+    let typed = |line: &str| {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("hopcost {line}")])
+            .current_dir(bench.path(""))
+            .env("PATH", &path);
+        shell.env("XDG_CACHE_HOME", kept()).env("XDG_STATE_HOME", bench.path("state"));
+        shell.output().unwrap()
+    };
+    let mut number = 0;
+    // There may be something to fix, or no server. What measures for long is not tried here.
+    for (command, may_end_with) in [
+        ("machine", &[0][..]),
+        ("doctor", &[0, 1]),
+        ("where", &[0, 3]),
+        ("list", &[0]),
+        ("plan", &[0]),
+        ("load", &[0]),
+        ("drive", &[0]),
+        ("restore", &[0]),
+    ] {
+        for line in examples_of(command, &bench) {
+            let output = typed(&line);
+            let code = output.status.code().unwrap();
+            assert!(may_end_with.contains(&code), "{line} ended with {code}: {}", stderr(&output));
+            number += 1;
+        }
+    }
+    assert!(number > 14, "{number}");
+    for file in ["machine.svg", "host.tree"] {
+        assert!(bench.path(file).exists(), "{file}");
+    }
+}
+
+/// `nohup` ignores hang-ups, and what it starts goes on.
+#[test]
+fn a_closed_terminal_interrupts_unless_that_is_ignored() {
+    let bench = Bench::with(&[]);
+    let hopcost = env!("CARGO_BIN_EXE_hopcost");
+    for (before, code) in [("", 130), ("trap '' HUP; ", 0)] {
+        let line = format!("{before}exec {hopcost} probe switch --quick --accept-gaps");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(bench.path("")).env("NO_COLOR", "1");
+        let child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A start is a child.
+        wait_until("it measures", || {
+            let all = processes::read(&Root::live());
+            all.get().is_some_and(|all| all.tree(child.id()).len() > 1)
+        });
+        let sent = Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "it ended before");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{before}{}", stderr(&output));
+    }
 }
 
 /// On two emulated nodes, each policy's and each instance's placement is verified, whatever the

@@ -62,6 +62,8 @@ fn a_cut_start_is_measured_anew_and_complete_ones_stay() {
     // The kernel ends the start with its parent.
     let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}/exe")).exists();
     wait_until("the start has ended", || !starts.iter().any(is_there));
+    let unchecked = bench.hopcost(&["report", "--fail-if", "cost > 90%"]);
+    ends(&unchecked, 1, &["was not finished"]);
     let complete = "SELECT group_concat(record) FROM block WHERE number <= (SELECT number FROM block \
                     WHERE phase = 'placebo' ORDER BY number LIMIT 1 OFFSET 1)";
     let read = || -> String { bench.store().query_row(complete, [], |row| row.get(0)).unwrap() };

@@ -91,7 +91,7 @@ impl Home for MySqlDialect {
         }
         let words = "this server takes no rows from its clients (local_infile = OFF), and hopcost brings its data \
                      so: let an administrator SET GLOBAL local_infile = ON, and back afterwards; or load once \
-                     meanwhile, with hopcost load … --keep-data";
+                     meanwhile: hopcost load TARGET DATASET";
         Err(TargetError::NotHere(Code::ReadOnly.because(words)))
     }
 

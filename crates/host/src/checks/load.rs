@@ -40,7 +40,10 @@ fn look(at: &Surroundings<'_>) -> Seen {
     let fix = if idle.len() < FEWEST_IDLE {
         Fix::without_undo("wait until the host is idle, then run again", "waiting changes nothing")
     } else {
-        Fix::without_undo(format!("--cpus {idle}"), "the option holds for one command")
+        let options = format!(
+            "hopcost run or survey: --allow-load=cpus:{idle}; hopcost probe: --cpus {idle}"
+        );
+        Fix::without_undo(options, "the option holds for one command")
     };
     Seen::warning(seen, fix)
 }

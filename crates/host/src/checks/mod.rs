@@ -1,5 +1,6 @@
 //! The checks of `hopcost doctor`: one file each, registered in [`CHECKS`].
 
+mod address_layout;
 mod balancing;
 mod check;
 mod clocksource;
@@ -45,6 +46,7 @@ pub const CHECKS: &[Check] = &[
     policy::CHECK,
     balancing::CHECK,
     zone_reclaim::CHECK,
+    address_layout::CHECK,
     transparent_pages::CHECK,
     huge_pages::CHECK,
     nodes::CHECK,
@@ -166,6 +168,13 @@ mod tests {
             "mode 5",
             "sysctl -w vm.zone_reclaim_mode=0",
             "sysctl -w vm.zone_reclaim_mode=5",
+        ),
+        (
+            &address_layout::CHECK,
+            "> proc/sys/kernel/randomize_va_space\n0\n",
+            "not randomized",
+            "sysctl -w kernel.randomize_va_space=2",
+            "sysctl -w kernel.randomize_va_space=0",
         ),
         (
             &transparent_pages::CHECK,

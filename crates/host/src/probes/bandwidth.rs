@@ -3,7 +3,7 @@
 //! Method: each thread sweeps private buffers with the widest vectors; one thread per core, one
 //! alone, and on request one per sibling. A window counts what the threads moved while all of them
 //! ran. It reports program bytes: a plain store also reads each line, so its bus traffic is larger
-//! (see docs/PROBES.md). Emulated remote memory is slowed by delays between chunks; the real delay
+//! (see docs/method/probes.md). Emulated remote memory is slowed by delays between chunks; the real delay
 //! is reported (`planted_ns` of `window_ns`). Limits: one thread rarely saturates a memory.
 
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hopcost_core::{
-    Between, CellPair, CellResult, Code, EffectPair, ExperimentResult, Headline, Known, Lacking,
-    Outcome, PointCost, ProbeReport, Reason, ScorePair, Side, SideRun, Unit,
+    Between, CellPair, CellResult, Code, Details, EffectPair, ExperimentResult, Headline, Known,
+    Lacking, NOISY, Outcome, PointCost, ProbeReport, Reason, ScorePair, Side, SideRun, Unit,
 };
 
 use super::kept::{Differing, Kept, KeptRun, TellApart};
@@ -96,9 +96,7 @@ impl Comparing<'_> {
             let noisy = [("A", report_a), ("B", report_b)].into_iter();
             let noisy = noisy.filter(|(_, report)| report.is_noisy()).map(|(who, _)| who).next();
             if let Some(who) = noisy {
-                let words =
-                    format!("{who}: others used the CPUs in more than a quarter of its starts");
-                self.misses(*probe, Code::OthersAtWork.because(words));
+                self.misses(*probe, in_contention(who));
                 continue;
             }
             match self.differ_in_manner(run_a, run_b) {
@@ -223,6 +221,11 @@ impl Comparing<'_> {
                 return self.lacks(pair.experiment, format!("{who} has no score"));
             }
         };
+        let is_noisy =
+            |result: &ExperimentResult| result.details.as_ref().is_some_and(Details::is_noisy);
+        if let Some(n) = pair.results.iter().position(|result| is_noisy(result)) {
+            return self.misses(pair.experiment, in_contention(["A", "B"][n]));
+        }
         let judged = if a.unit == b.unit {
             let disturbed = pair.results.map(disturbed_blocks);
             let [a, b] = [a, b].map(|score| (&score.estimate, score.occasion.as_ref()));
@@ -286,6 +289,11 @@ fn latest_reports<'r, 'a>(
         }
     }
     latest
+}
+
+fn in_contention(who: &str) -> Reason {
+    let words = format!("{who}: {NOISY}");
+    Code::OthersAtWork.because(words)
 }
 
 /// Disturbance also affects the samples that were kept, so its share widens the error.

@@ -8,47 +8,43 @@ pub fn keys() -> impl Iterator<Item = &'static Key> {
 }
 
 const BEFORE_LEVELS: &[Key] = &[
-    key("question", "what is asked, with a question mark"),
+    key("question", "the question, with a question mark"),
     key("title", "a short name for people"),
     key("unit", "what is counted, in the plural"),
     key("why", "why there may be a difference, in a sentence"),
     key("survey", "its place in a survey, the lowest first; without it it is not part of one"),
     key("subject.probes", "an experiment on the hardware alone: these probes, in this order"),
-    key("subject.target", "the kind of database; the embedded one without it"),
+    key("subject.target", "the kind of database; SQLite, built in, without it"),
     key("subject.dataset", "its data"),
     key("subject.scale", "rows of the data's main table, `{ quick = ROWS, full = ROWS }`"),
-    key("subject.workload", "what it is asked"),
-    key("factor.NAME", "the one factor that varies: two levels or more, the first is the baseline"),
+    key("subject.workload", "what the clients ask of it"),
+    key("factor.NAME", "the one factor that varies, with its variants; the first is the baseline"),
 ];
 
 const AFTER_LEVELS: &[Key] = &[
     key("sweep.streams", "concurrent clients, 1 to 400; one without it"),
-    key("load.think", "a stream's pause after each answer, as `\"10ms\"`; none without it"),
+    key("load.think", "a client's pause after each answer, such as `\"10ms\"`; none without it"),
     key(
         "load.rate",
         "calls per second over all clients, each started on time whether or not the last has returned: an open loop",
     ),
     key("load.arrivals", "of an open loop: `\"fixed\"` or `\"poisson\"`"),
-    key("load.ramp", "time over which the clients start, one after the other, e.g. `\"1s\"`"),
+    key("load.ramp", "time over which the clients start, one after the other, such as `\"1s\"`"),
     key("measure.response", "what counts: `\"queries_per_hour\"` or `\"calls_per_second\"`"),
     key(
         "measure.find",
-        "`\"worst\"`: the headline is the worst of the sweep, from fresh blocks; `\"score\"`: the \
-         highest throughput of the only level, compared with nothing; `\"scaling\"`: the law by which each \
-         level's throughput grows with its clients, from three numbers of clients or more",
+        "what is searched for: `\"worst\"`, `\"score\"` or `\"scaling\"`; without it each point is \
+         reported",
     ),
-    key(
-        "measure.spread",
-        "`true`: how far response times lie apart is judged, too, beside what counts",
-    ),
+    key("measure.spread", "`true`: the spread of response times has a verdict of its own, too"),
     key("measure.prove", "what has to be read back: `METRIC >= SHARE% when NAME = LEVEL`"),
-    key("published.beside", "published figures to show beside"),
+    key("published.beside", "published figures to show with the result"),
     key(
         "advice",
-        "`[[advice]]`, a rule each: which recipes are for which result; the first rule that fits counts",
+        "`[[advice]]`, one per rule: which recipes are for which result; the first rule that fits counts",
     ),
     key("advice.verdict", "`\"COST\"`, `\"GAIN\"` or `\"MEASURED\"`; any without it"),
-    key("advice.level", "the level of the headline; any without it"),
+    key("advice.level", "the variant of the headline; any without it"),
     key(
         "advice.beyond",
         "what the difference has to exceed: `\"margin\"` (so without it), `\"zero\"`, or a factor such as \

@@ -11,34 +11,33 @@ use super::key::{Key, key};
 use super::names::{Vocabulary, expect_one_of, list, nearest, one_of, plain};
 
 pub const KEYS: &[Key] = &[
-    key("factor.NAME.LEVEL.label", "what people call it; its name without it"),
+    key("factor.NAME.LEVEL.label", "its name in results; the variant's own name without it"),
     key(
         "factor.NAME.LEVEL.data",
         "where the data's memory is; what a variant does not name may be anywhere",
     ),
     key(
         "factor.NAME.LEVEL.policy",
-        "who decides on the node of each page: `\"first-touch\"` or `\"bind\"` on the node of `data`, \
-         `\"interleave\"` over all nodes, `\"per-node\"` for a copy on each node, whose clients use \
-         their own; the target without it. Workers stand on all nodes in turn",
+        "the memory policy: `\"first-touch\"`, `\"bind\"`, `\"interleave\"` or `\"per-node\"`; that of the \
+         target without it",
     ),
     key(
         "factor.NAME.LEVEL.instance",
-        "a number: levels with different ones have copies of the data, or servers, of their own",
+        "a number: variants with different ones have copies of the data, or servers, of their own",
     ),
     key(
         "factor.NAME.LEVEL.pages",
-        "the pages that hold the data: `\"small\"`, or `\"large\"` where the kernel grants them; the \
+        "the pages that hold the data: `\"small\"`, or `\"large\"` if the kernel grants them; the \
          target's choice without it",
     ),
     key(
         "factor.NAME.LEVEL.huge_pages",
-        "`true` or `false`: does a server of hopcost's own put its memory on reserved huge pages; the \
-         server's choice without it",
+        "`true` or `false`: does a managed server put its memory on reserved huge pages; the server's \
+         choice without it",
     ),
-    key("factor.NAME.LEVEL.workers", "where the threads that work on requests stand; a node"),
+    key("factor.NAME.LEVEL.workers", "the node of the threads that work on requests"),
     key("factor.NAME.LEVEL.log_writer", "where the log writer runs"),
-    key("factor.NAME.LEVEL.client", "where the threads that send requests stand"),
+    key("factor.NAME.LEVEL.client", "where the threads that send requests run"),
     key(
         "factor.NAME.LEVEL.dop",
         "how many processes of the database work on one query: the session's own and its parallel workers",
@@ -49,31 +48,31 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "factor.NAME.LEVEL.parallel_workers",
-        "the node that parallel workers are pinned to once they run; where they began without it",
+        "the node that parallel workers are pinned to once they run; where they started without it",
     ),
     key(
         "factor.NAME.LEVEL.audit",
-        "what the database writes down of each statement: `\"off\"`, `\"statements\"` or `\"trace\"`",
+        "what the database logs of each statement: `\"off\"`, `\"statements\"` or `\"trace\"`",
     ),
     key(
         "factor.NAME.LEVEL.siblings",
-        "`true`: both threads of each core work; `false`: one of each core, and the other is left idle, or truly off with `--allow-machine-changes`",
+        "`true`: both SMT siblings of each core work; `false`: one of them, and the other is idle, or \
+         off-line with `--allow-machine-changes`",
     ),
     key(
         "factor.NAME.LEVEL.apart",
-        "half the workers stand in one place, each on a core under one last-level cache, and half of them \
-         so far away: `\"same-l3\"` (all in one place), `\"same-node\"`, `\"same-socket\"`, \
-         `\"other-socket\"`, `\"far-socket\"`",
+        "how far half of the workers are from the other half, each on a core: `\"same-l3\"` to \
+         `\"far-socket\"`",
     ),
     key(
         "factor.NAME.LEVEL.cores",
-        "the share of each node's cores that the workers get, as `0.5`; all of them without it",
+        "the share of each node's cores that the workers get, such as `0.5`; all of them without it",
     ),
     key(
         "factor.NAME.LEVEL.cpus",
-        "how many CPUs the workers get; without it as many in all levels",
+        "how many CPUs the workers get; the same number in all variants without it",
     ),
-    key("factor.NAME.LEVEL.workload", "what the database is asked at this level instead"),
+    key("factor.NAME.LEVEL.workload", "the workload of this variant, instead of the subject's"),
 ];
 
 #[derive(Default, Deserialize)]

@@ -39,6 +39,7 @@ pub enum Figure {
     Worse,
     Dearer,
     Sees,
+    Starts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ pub enum Side {
     Below,
 }
 
-/// In base units: parts of one, seconds, bytes per second, per second.
+/// In base units: parts of one, seconds, bytes per second, per second, or a number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     pub value: f64,
@@ -70,6 +71,7 @@ pub enum Kind {
     Time,
     Bandwidth,
     Rate,
+    Number,
 }
 
 impl FailIf {
@@ -170,8 +172,8 @@ impl Condition {
 }
 
 impl Figure {
-    pub const ALL: [Self; 6] =
-        [Self::Cost, Self::Gain, Self::Value, Self::Worse, Self::Dearer, Self::Sees];
+    pub const ALL: [Self; 7] =
+        [Self::Cost, Self::Gain, Self::Value, Self::Worse, Self::Dearer, Self::Sees, Self::Starts];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -181,6 +183,7 @@ impl Figure {
             Self::Worse => "worse",
             Self::Dearer => "dearer",
             Self::Sees => "sees",
+            Self::Starts => "starts",
         }
     }
 
@@ -196,27 +199,26 @@ impl Figure {
                 format!("the verdict is {verdict}: {reason}"),
             );
         }
-        let share = |estimate| Measured { estimate, unit: Unit::Fraction };
+        let share = |estimate| Measured { estimate, unit: Some(Unit::Fraction) };
         let headline = result
             .estimate
             .clone()
-            .map(|headline| Measured { estimate: headline.estimate, unit: headline.unit });
+            .map(|headline| Measured { estimate: headline.estimate, unit: Some(headline.unit) });
+        let details = result.details.as_ref();
         match self {
             Self::Value => headline,
             Self::Cost => headline.and_then(Measured::as_share),
             Self::Gain => headline.and_then(Measured::as_share).map(Measured::negated),
             Self::Sees => {
-                let starts = result.details.as_ref().and_then(|details| details.starts.as_ref());
+                let starts = details.and_then(|details| details.starts.as_ref());
                 let why = "one start alone does not show what it would have found: --starts 8 does";
-                let exactly = |sees| Estimate {
-                    point: sees,
-                    low: sees,
-                    high: sees,
-                    level: 1.0,
-                    n: 1,
-                    n_effective: 1.0,
-                };
                 Known::found(starts.map(|starts| share(exactly(starts.sees))), Code::TooFew, || why)
+            }
+            Self::Starts => {
+                let number = details.map(|details| details.number_of_starts() as f64);
+                let number =
+                    number.map(|number| Measured { estimate: exactly(number), unit: None });
+                Known::found(number, Code::NotApplicable, || "the hardware alone was measured")
             }
             Self::Worse | Self::Dearer => match &result.against {
                 None => Known::missing(Code::NotApplicable, "there is no baseline beside this run"),
@@ -233,16 +235,21 @@ impl fmt::Display for Figure {
     }
 }
 
+const fn exactly(point: f64) -> Estimate {
+    Estimate { point, low: point, high: point, level: 1.0, n: 1, n_effective: 1.0 }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     estimate: Estimate,
-    unit: Unit,
+    /// `None` of a plain number.
+    unit: Option<Unit>,
 }
 
 impl Measured {
     fn as_share(self) -> Known<Self> {
         match self.unit {
-            Unit::Fraction => Known::Is(self),
+            Some(Unit::Fraction) => Known::Is(self),
             _ => Known::missing(
                 Code::NotApplicable,
                 "it looked at the hardware alone: there is nothing to compare",
@@ -259,11 +266,12 @@ impl Measured {
     /// Its kind, one display unit in base units, and that unit's symbol.
     const fn scale(self) -> (Kind, f64, &'static str) {
         match self.unit {
-            Unit::Fraction => (Kind::Share, 1.0, "%"),
-            Unit::Nanoseconds => (Kind::Time, 1e-9, "ns"),
-            Unit::Microseconds => (Kind::Time, 1e-6, "us"),
-            Unit::GigabytesPerSecond => (Kind::Bandwidth, 1e9, "GB/s"),
-            Unit::PerSecond => (Kind::Rate, 1.0, "/s"),
+            Some(Unit::Fraction) => (Kind::Share, 1.0, "%"),
+            Some(Unit::Nanoseconds) => (Kind::Time, 1e-9, "ns"),
+            Some(Unit::Microseconds) => (Kind::Time, 1e-6, "us"),
+            Some(Unit::GigabytesPerSecond) => (Kind::Bandwidth, 1e9, "GB/s"),
+            Some(Unit::PerSecond) => (Kind::Rate, 1.0, "/s"),
+            None => (Kind::Number, 1.0, ""),
         }
     }
 
@@ -290,10 +298,17 @@ impl Measured {
             Side::Above => (decides * one > bound.value, "above"),
             Side::Below => (decides * one < bound.value, "below"),
         };
-        let shown = if kind == Kind::Share { 100.0 } else { 1.0 };
-        let [point, low, high] = [point, low, high].map(|value| format!("{:.2}", shown * value));
-        let unit = if kind == Kind::Share { unit.to_owned() } else { format!(" {unit}") };
+        let (shown, places, space) = match kind {
+            Kind::Share => (100.0, 2, ""),
+            Kind::Number => (1.0, 0, ""),
+            _ => (1.0, 2, " "),
+        };
+        let is_exact = low >= high;
+        let [point, low, high] =
+            [point, low, high].map(|value| format!("{:.places$}", shown * value));
+        let unit = format!("{space}{unit}");
         let says = match end {
+            End::Whole if is_exact => format!("{figure} {point}{unit}"),
             End::Whole => format!("{figure} {point}{unit} ({low} … {high}{unit})"),
             End::Low => format!("{figure}.low {low}{unit}"),
             End::Point => format!("{figure}.point {point}{unit}"),

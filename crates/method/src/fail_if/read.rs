@@ -14,6 +14,7 @@ pub const FIGURES: &[(&str, &str)] = &[
     ("worse", "share of the first variant's throughput lost since --baseline"),
     ("dearer", "how much the cost rose since --baseline: dearer > 1%"),
     ("sees", "the effect that 8 of 10 such runs find: a check that cannot see it has not passed"),
+    ("starts", "how many were measured: starts < 8"),
     ("verdict", "how it ended: verdict = REFUSED"),
 ];
 
@@ -23,7 +24,7 @@ pub const GRAMMAR: &str = concat!(
     "  CONDITION   FIGURE > VALUE or FIGURE < VALUE; verdict = or != VERDICT\n",
     "  FIGURE      all of its interval has to lie there, so that it is sure;\n",
     "              FIGURE.low, .point and .high are that one number\n",
-    "  VALUE       3% or 0.03 of a share; 250 ns or 20 GB/s of a value; 0\n",
+    "  VALUE       3% or 0.03 of a share; 250 ns or 20 GB/s of a value; 8 of starts; 0\n",
 );
 
 const KEYWORDS: [&str; 2] = ["and", "or"];
@@ -215,18 +216,16 @@ impl Words {
             )));
         }
         self.next += usize::from(unit.is_some());
-        let is_value = figure == Figure::Value;
-        let fits = match known {
-            Some((kind, _)) => (kind == Kind::Share) != is_value,
-            None => value == 0.0 || (!is_value && value.abs() < 1.0),
+        let fits = match (figure, known) {
+            (Figure::Starts, None) => Some((Some(Kind::Number), 1.0)),
+            (Figure::Starts, Some(_)) => None,
+            (Figure::Value, None) => (value == 0.0).then_some((None, 1.0)),
+            (_, None) => (value.abs() < 1.0).then_some((Some(Kind::Share), 1.0)),
+            (_, Some((kind, factor))) => {
+                ((kind == Kind::Share) != (figure == Figure::Value)).then_some((Some(kind), factor))
+            }
         };
-        if !fits {
-            return Err(number.wrong(units(figure)));
-        }
-        let (kind, factor) = match known {
-            Some((kind, factor)) => (Some(kind), factor),
-            None => ((!is_value).then_some(Kind::Share), 1.0),
-        };
+        let Some((kind, factor)) = fits else { return Err(number.wrong(units(figure))) };
         let unit = unit.map_or(String::new(), |unit| format!(" {}", unit.text));
         let text = format!("{}{unit}", number.text);
         Ok(Bound { value: value * factor, kind, text })
@@ -236,6 +235,7 @@ impl Words {
 fn units(figure: Figure) -> String {
     match figure {
         Figure::Value => "a value has a unit: 250 ns, 2 us, 1 ms, 1 s, 20 GB/s or 5000 /s".into(),
+        Figure::Starts => "starts are a plain number: starts < 8".into(),
         _ => format!("{figure} is a share: write 3% or 0.03"),
     }
 }

@@ -55,6 +55,9 @@ fn a_run_that_could_not_have_seen_it_has_not_passed() {
         sd_start_seen: 0.01,
         sd_unit: 0.02,
         sees: 0.033,
+        sees_with_twice: Some(0.022),
+        kinds: None,
+        changed_after: None,
         costs: vec![0.04; 8],
     };
     let details = Details { starts: Some(starts), ..Details::default() };
@@ -62,6 +65,11 @@ fn a_run_that_could_not_have_seen_it_has_not_passed() {
     crosses("sees > 3%", &seen);
     holds("sees > 5%", &seen);
     is_unknown("sees > 5%", &result(), "one start alone");
+    crosses("starts < 9", &seen);
+    holds("starts < 8", &seen);
+    let of_one = ExperimentResult { details: Some(Details::default()), ..result() };
+    assert_eq!(on("starts < 8", &of_one), Outcome::Crossed("starts 1 is below 8".into()));
+    is_unknown("starts < 8", &result(), "hardware alone");
 }
 
 /// A latency of 250 ns (240 … 260 ns).
@@ -263,6 +271,7 @@ fn what_is_wrong_is_said_with_its_column() {
         ("cost > 3 ns", 8, "cost is a share"),
         ("cost > 3 parsec", 10, "'parsec' is no unit: cost is a share"),
         ("value > 250", 9, "a value has a unit"),
+        ("starts < 8%", 10, "starts are a plain number"),
         ("value > 3%", 9, "a value has a unit"),
         ("cost > 3% gain > 1%", 11, "'gain' after a whole condition"),
         ("cost > 0.1 gain > 1%", 12, "'gain' is no unit"),
@@ -311,7 +320,7 @@ proptest! {
     fn nor_does_it_of_what_is_nearly_right(
         words in prop::collection::vec(
             prop::sample::select(vec![
-                "cost", "gain.low", "worse", "value", "verdict", "COST", ">", "<", "=", "!=", "3",
+                "cost", "gain.low", "worse", "value", "verdict", "starts", "COST", ">", "<", "=", "!=", "3",
                 "%", "-1.5", "250", "ns", "GB/s", "/s", "and", "or", ":", ".", "x-y", "µs", "0",
             ]),
             0..12,

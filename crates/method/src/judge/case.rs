@@ -29,6 +29,23 @@ pub struct Circumstances {
     pub notes: Vec<String>,
     /// Including preparation.
     pub seconds: f64,
+    /// Starts that were measured again, since others used the CPUs.
+    #[serde(default)]
+    pub measured_again: u64,
+    /// The same of starts that were kept.
+    #[serde(default)]
+    pub contended: u64,
+}
+
+impl Circumstances {
+    /// Counts a start in which others used the CPUs. Returns whether to measure it again: a run does
+    /// so four times at most.
+    pub fn count_contended(&mut self) -> bool {
+        const MOST: u64 = 4;
+        let again = self.measured_again < MOST;
+        *(if again { &mut self.measured_again } else { &mut self.contended }) += 1;
+        again
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopcost_core::{
-    Arm, BlockRecord, CostSoFar, Details, Estimate, Gauge, Lookups, NodeId, Observation, Phase,
-    PointCost, Response, StartsFound, Window, gauge,
+    Arm, BlockRecord, CostSoFar, Details, Estimate, Gauge, KindsOfStarts, Lookups, NodeId,
+    Observation, Phase, PointCost, Response, StartsFound, Window, gauge,
 };
-use hopcost_stats::{cost, starts};
+use hopcost_stats::starts::NoKinds;
+use hopcost_stats::{cost, cost_interval, starts};
 
-use super::case::{self, Case, Finding};
+use super::case::{self, Case, Circumstances, Finding};
 use crate::plan::Point;
-use crate::schedule::{CompleteUnit, Schedule, contrast, contrasts};
+use crate::schedule::{CompleteUnit, LEVEL, Schedule, contrast, contrasts, log_rate};
 
 /// Random arrivals alone vary about as much.
 const SERVED: f64 = 0.8;
@@ -28,6 +29,7 @@ impl Case<'_> {
         let mut notes = self.circumstances.notes.clone();
         notes.extend(self.long_disagrees(findings));
         notes.extend(self.overloaded());
+        notes.extend(self.contention());
         notes.extend(self.comparison.is_score().then(|| self.highest_use()).flatten());
         Details {
             identity: self.circumstances.identity.clone(),
@@ -38,6 +40,7 @@ impl Case<'_> {
             dropped,
             starts: self.starts(schedule, findings),
             scores: Vec::new(),
+            contended: self.circumstances.contended,
             points: self.points(schedule, findings),
             spreads: self.spreads(schedule, findings),
             scaling: self.scaling(),
@@ -57,6 +60,20 @@ impl Case<'_> {
         }
     }
 
+    fn contention(&self) -> Option<String> {
+        let Circumstances { measured_again, contended, .. } = self.circumstances;
+        let again = match measured_again {
+            0 => return None,
+            1 => "one start was".to_owned(),
+            again => format!("{again} starts were"),
+        };
+        let kept = match contended {
+            0 => String::new(),
+            kept => format!(", and {kept} of those that count were like that, too"),
+        };
+        Some(format!("{again} measured again because others used more than 5% of a CPU{kept}"))
+    }
+
     /// Of the first reported point.
     fn starts(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Option<StartsFound> {
         let finding = findings.first()?;
@@ -66,15 +83,47 @@ impl Case<'_> {
         let means = contrasts(&schedule.values(self.blocks, finding.point));
         let goal = self.pace.goal(findings.len());
         let errors = goal.looks.half_width_in_errors(finding.units, finding.units)?;
+        let twice = 2 * finding.units;
+        let with_twice = self.pace.goal_with(twice as u64, findings.len());
+        let with_twice = with_twice.looks.half_width_in_errors(twice, twice);
+        let measured = &means[..finding.units];
+        let (kinds, changed_after) = match self.kinds(schedule, finding.point, &means) {
+            Ok(kinds) => (Some(kinds), None),
+            Err(NoKinds::ChangedAfter(starts)) => (None, Some(starts as u64)),
+            Err(NoKinds::NotSeen) => (None, None),
+        };
         Some(StartsFound {
             n: means.len() as u64,
             units: self.pace.starts?.units,
             sd_start: parts.tau,
             sd_start_seen: parts.tau_seen,
             sd_unit: parts.sigma,
-            sees: starts::sees(&means[..finding.units], errors)?,
+            sees: starts::sees(measured, errors)?,
+            sees_with_twice: with_twice.and_then(|it| starts::sees_with(twice, measured, it)),
             costs: means.into_iter().map(cost).collect(),
+            kinds,
+            changed_after,
         })
+    }
+
+    /// By the throughput of the baseline. `of_starts` are the contrasts of starts.
+    fn kinds(
+        &self,
+        schedule: &Schedule<'_>,
+        point: Point,
+        of_starts: &[f64],
+    ) -> Result<KindsOfStarts, NoKinds> {
+        let rates = contrasts(&schedule.values_by(log_rate, self.blocks, point));
+        let in_time: Vec<(usize, usize)> = (0..rates.len()).map(|start| (0, start)).collect();
+        let found = starts::two_kinds(&[rates], &in_time)?;
+        let slow = found.slow.into_iter().next().unwrap_or_default();
+        let of = |kind: bool| {
+            let of_kind = of_starts.iter().zip(&slow).filter(|(_, slow)| **slow == kind);
+            let of_kind: Vec<f64> = of_kind.map(|(contrast, _)| *contrast).collect();
+            starts::across(&of_kind, LEVEL).as_ref().map(cost_interval).ok_or(NoKinds::NotSeen)
+        };
+        let costs = [of(false)?, of(true)?];
+        Ok(KindsOfStarts { slow, slower: cost(found.step), costs })
     }
 
     pub(super) fn points(&self, schedule: &Schedule<'_>, findings: &[Finding]) -> Vec<PointCost> {

@@ -93,6 +93,19 @@ impl Plan {
         (self.bindings, self.placements) = both.filter(|(binding, _)| !binding.turned).unzip();
     }
 
+    /// Where anything that is measured may run.
+    pub fn cpus(&self) -> CpuSet {
+        let of = |placement: &Placement| {
+            let Placement { settings, client, .. } = placement;
+            let groups = [settings.log_writer.as_ref(), client.as_ref()].into_iter().flatten();
+            groups
+                .flat_map(CpuSet::iter)
+                .chain(settings.workers.iter().copied())
+                .collect::<Vec<_>>()
+        };
+        self.placements.iter().flatten().flat_map(of).collect()
+    }
+
     pub fn most_streams(&self) -> u32 {
         self.points.iter().map(|point| point.streams).max().unwrap_or(1)
     }

@@ -3,4 +3,5 @@
 
 mod experiments;
 mod plans;
+mod starts;
 mod verdicts;

@@ -8,7 +8,7 @@ use hopcost_core::{
     Scale, Spot, Trial, Window,
 };
 use hopcost_method::plan::{Plan, Point, plan};
-use hopcost_method::schedule::{Pace, Schedule, Starts};
+use hopcost_method::schedule::{Pace, Schedule};
 use hopcost_sys::{Root, topology};
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn quick(levels: Vec<Level>, streams: &[u32], name: &str) -> Result<Plan, Reason
     plan(&comparison(levels, streams), &machine(name), Effort::Quick)
 }
 
-fn planned(name: &str, effort: Effort) -> Plan {
+pub fn planned(name: &str, effort: Effort) -> Plan {
     plan(&remote_memory(), &machine(name), effort).unwrap()
 }
 
@@ -153,7 +153,7 @@ fn streams_that_only_wait_are_left_to_full_effort() {
     assert_eq!(planned("vm-n4", Effort::Full).most_streams(), 8);
 }
 
-fn pace(search_units: u64, most_units: u64) -> Pace {
+pub fn pace(search_units: u64, most_units: u64) -> Pace {
     Pace {
         window_s: 0.2,
         guard_s: 0.05,
@@ -170,7 +170,7 @@ fn pace(search_units: u64, most_units: u64) -> Pace {
 }
 
 /// The block of a trial whose tested variant has this cost.
-fn found(trial: Trial, cost: f64) -> BlockRecord {
+pub fn found(trial: Trial, cost: f64) -> BlockRecord {
     let window = |tested: bool| Window {
         tested,
         seconds: 0.2,
@@ -184,7 +184,7 @@ fn found(trial: Trial, cost: f64) -> BlockRecord {
     BlockRecord { trial, windows, placement: Known::missing(Code::NotMeasured, "a test") }
 }
 
-fn measured(
+pub fn measured(
     schedule: &Schedule<'_>,
     elapsed_s: f64,
     measure: impl Fn(Trial) -> BlockRecord,
@@ -197,7 +197,7 @@ fn measured(
     blocks
 }
 
-fn all_trials(schedule: &Schedule<'_>, cost: impl Fn(&Trial) -> f64) -> Vec<BlockRecord> {
+pub fn all_trials(schedule: &Schedule<'_>, cost: impl Fn(&Trial) -> f64) -> Vec<BlockRecord> {
     measured(schedule, 0.0, |trial| found(trial, cost(&trial)))
 }
 
@@ -228,32 +228,6 @@ fn a_killed_run_goes_on_as_if_nothing_had_happened() {
         let next = Schedule::new(&plan, &pace, true).next(&kept, 0.0);
         assert_eq!(next, Some(whole[killed_at].trial));
     }
-}
-
-#[test]
-fn a_start_has_its_units_and_ends_with_a_check() {
-    let plan = planned("vm-n4", Effort::Quick);
-    let starts = Some(Starts { number: 6, units: 2 });
-    let pace = Pace { starts, most_units: 12, placebo_every: 2, ..pace(3, 12) };
-    let schedule = Schedule::new(&plan, &pace, true);
-    let blocks = all_trials(&schedule, |trial| 0.03 + 0.01 * (trial.number as f64).sin());
-    for start in 0..6 {
-        let of_start = || blocks.iter().filter(|it| schedule.start_of(&it.trial) == start);
-        let count = |phase| of_start().filter(|block| block.trial.phase == phase).count();
-        assert_eq!((count(Phase::Fresh), count(Phase::Placebo)), (2 * 12, 1));
-        assert_eq!(count(Phase::Search), if start == 0 { 3 * 3 * 12 } else { 0 });
-        assert_eq!(of_start().next_back().unwrap().trial.phase, Phase::Placebo);
-    }
-    let begun = |n: usize| blocks.iter().position(|it| schedule.start_of(&it.trial) == n as u64);
-    let third = begun(2).unwrap();
-    for cut in [third, third + 1, third + 24] {
-        assert_eq!(schedule.kept(&blocks[..cut]), third, "the cut start is measured anew");
-    }
-    assert_eq!(schedule.kept(&blocks[..3]), 0);
-    assert_eq!(schedule.kept(&blocks), blocks.len());
-    let point = schedule.reported(&blocks)[0];
-    assert_eq!(schedule.values(&blocks, point).len(), 6);
-    assert_eq!(schedule.values(&blocks[..third + 10], point).len(), 2, "complete starts alone");
 }
 
 fn disturbed_trials(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hopcost_core::{
     Binding, BlockRecord, Claim, Code, Comparison, CpuId, Disturbance, Experiment,
     ExperimentResult, Histogram, Known, Level, Load, Lookups, Metric, NodeId, Observation, Phase,
-    Response, Scale, Subject, Trial, VariantSettings, Verdict, Window, Words, gauge,
+    Response, Scale, StartsFound, Subject, Trial, VariantSettings, Verdict, Window, Words, gauge,
 };
 use hopcost_method::judge::{Case, Circumstances, conclude};
 use hopcost_method::plan::{Boundary, Placement, Plan, Point};
@@ -181,14 +181,46 @@ fn a_cost_is_found_with_its_proof() {
     assert_eq!(details.arms[1].acquisitions, Some([0, details.arms[1].windows * 1000]));
 }
 
-/// Six starts of three units; their luck is larger than what varies within a start.
-fn of_starts() -> Run {
+/// Of three units each.
+fn of_starts(number: u64) -> Run {
     let mut run = run();
-    let starts = Starts { number: 6, units: 3 };
-    run.pace = Pace { starts: Some(starts), most_units: 18, placebo_every: 3, ..run.pace };
+    let (starts, most_units) = (Some(Starts { number, units: 3 }), 3 * number);
+    run.pace = Pace { starts, most_units, placebo_every: 3, ..run.pace };
     run
 }
 
+/// Sixteen starts, those in `slow` slower by 15% whatever the variant.
+fn with_slow(slow: &[u64]) -> StartsFound {
+    let luck = |start: u64| 0.004 * ((start * 7 % 16) as f64 / 8.0 - 1.0);
+    let of_kind = |trial: &Trial, window: &mut Window| {
+        if trial.phase == Phase::Fresh {
+            let start = trial.unit / 3;
+            window.rate *= (1.0 + luck(start)) * if slow.contains(&start) { 0.85 } else { 1.0 };
+        }
+    };
+    let mut run = of_starts(16);
+    run.pace.half_width = 0.0;
+    run.ends(0.1, of_kind).details.unwrap().starts.unwrap()
+}
+
+#[test]
+fn two_kinds_of_starts_are_found_with_the_effect_in_each() {
+    let found = with_slow(&[1, 4, 5, 9, 12, 14]);
+    let kinds = found.kinds.unwrap();
+    assert_eq!(kinds.slow.iter().filter(|slow| **slow).count(), 6);
+    assert!(kinds.slow[1] && kinds.slow[14] && !kinds.slow[0], "{kinds:?}");
+    assert!((0.14..0.16).contains(&kinds.slower), "{kinds:?}");
+    for cost in kinds.costs {
+        assert!(cost.low < 0.1 && 0.1 < cost.high && cost.high - cost.low < 0.02, "{cost:?}");
+    }
+    assert!(found.sees_with_twice.unwrap() < 0.8 * found.sees);
+    let changed = with_slow(&[9, 10, 11, 12, 13, 14, 15]);
+    assert_eq!((changed.kinds, changed.changed_after), (None, Some(9)));
+    let alike = with_slow(&[]);
+    assert_eq!((alike.kinds, alike.changed_after), (None, None));
+}
+
+/// The luck of starts is larger than what varies within a start.
 #[test]
 fn with_several_starts_each_is_one_value_of_the_interval() {
     let luck = [0.02, -0.03, 0.01, -0.02, 0.03, -0.01];
@@ -197,7 +229,7 @@ fn with_several_starts_each_is_one_value_of_the_interval() {
             window.rate *= 1.0 + luck[trial.unit as usize / 3];
         }
     };
-    let result = of_starts().ends(0.1, lucky);
+    let result = of_starts(6).ends(0.1, lucky);
     assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
     let cost = result.estimate.get().unwrap().estimate;
     assert_eq!((cost.n, cost.n_effective as u64), (6, 6));
@@ -221,11 +253,11 @@ fn a_start_that_was_disturbed_is_replaced_by_another() {
             window.disturbed = Some(Disturbance::Stolen);
         }
     };
-    let result = of_starts().ends(0.1, disturbed);
+    let result = of_starts(6).ends(0.1, disturbed);
     assert_eq!(result.verdict, Verdict::Cost, "{}", result.reason);
     assert_eq!(result.details.unwrap().starts.unwrap().n, 6);
     let all = |_: &Trial, window: &mut Window| window.disturbed = Some(Disturbance::Stolen);
-    let result = of_starts().ends(0.1, all);
+    let result = of_starts(6).ends(0.1, all);
     assert_eq!(result.verdict, Verdict::Disturbed);
     assert!(result.reason.as_str().contains("0 of the 6 starts"), "{}", result.reason);
 }

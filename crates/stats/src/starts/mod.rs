@@ -15,7 +15,7 @@ pub use kinds::{Alike, Kinds, NoKinds, least_share_seen, two_kinds};
 pub use length::{Length, best_blocks, length};
 pub use occasions::{FIRST_RUNS, Occasions, after_runs, learned};
 pub use parts::{Parts, parts};
-pub use sees::{sees, units_to_see};
+pub use sees::{sees, sees_with, units_to_see};
 
 use hopcost_core::Estimate;
 

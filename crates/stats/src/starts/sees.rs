@@ -10,8 +10,14 @@ const MISSED: f64 = 0.2;
 
 /// `errors` is the half-width of the interval in standard errors.
 pub fn sees(values: &[f64], errors: f64) -> Option<f64> {
-    let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
-    Some((errors + student_quantile(degrees, MISSED)) * error(values))
+    sees_with(values.len(), values, errors)
+}
+
+/// With `n` units that differ as these do.
+pub fn sees_with(n: usize, values: &[f64], errors: f64) -> Option<f64> {
+    let degrees = n.checked_sub(1).filter(|degrees| *degrees > 0 && values.len() > 1)?;
+    let fewer = (values.len() as f64 / n as f64).sqrt();
+    Some((errors + student_quantile(degrees, MISSED)) * error(values) * fewer)
 }
 
 /// How many units would see `effect`, with one look at their end; `deviation` is that of one unit.

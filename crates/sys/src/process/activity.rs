@@ -143,35 +143,53 @@ pub fn worker_time(root: &Root, number: u32) -> Option<WorkerTime> {
     })
 }
 
-/// Watches how much of some CPUs is used by others than this process and its children.
+/// Watches how much of some CPUs is used by others than this process, its descendants, and the kernel,
+/// whose threads also work for this process, e.g. when they write its files.
 #[derive(Debug)]
 pub struct Others {
     began: Instant,
-    used_ms: u64,
+    cpus: CpuSet,
+    before: Moment,
 }
 
 impl Others {
+    const TOLERABLE_CPUS: f64 = 0.05;
+
     /// `None` if the kernel does not tell.
     pub fn watch(root: &Root, cpus: &CpuSet) -> Option<Self> {
-        Some(Self { began: clock::now(), used_ms: used_by_others_ms(root, cpus)? })
+        let before = Moment::read(root);
+        let is_told = !before.cpus.is_empty() && !before.processes.is_empty();
+        is_told.then(|| Self { began: clock::now(), cpus: cpus.clone(), before })
     }
 
-    /// 1.0 is one CPU all the time.
-    pub fn used_cpus(&self, root: &Root, cpus: &CpuSet) -> Option<f64> {
-        let used_ms = used_by_others_ms(root, cpus)?.saturating_sub(self.used_ms);
-        Some(used_ms as f64 / 1000.0 / self.began.elapsed().as_secs_f64().max(1e-9))
+    /// Have they used more than 5% of a CPU? Children that have ended are waited for before.
+    pub fn contend(&self, root: &Root) -> bool {
+        let Some(us) = processes::ourselves(root).ok() else { return false };
+        let used_ms = self.used_ms(&Moment::read(root), us);
+        let cpus = used_ms as f64 / 1000.0 / self.began.elapsed().as_secs_f64().max(1e-9);
+        cpus > Self::TOLERABLE_CPUS
     }
-}
 
-fn used_by_others_ms(root: &Root, cpus: &CpuSet) -> Option<u64> {
-    let times = cpu_times(root).ok()?;
-    let busy = times.iter().filter(|(cpu, _)| cpus.contains(**cpu));
-    let busy_ms: u64 = busy.map(|(_, time)| time.user_ms.saturating_add(time.system_ms)).sum();
-    let stat = root.text("proc/self/stat").ok()?;
-    let stat = Stat::parse(&stat)?;
-    // In programs and in the kernel; then the same of children that have ended.
-    let own = (14..=17).filter_map(|field| stat.field::<u64>(field));
-    Some(busy_ms.saturating_sub(ms_of_ticks(own.sum())))
+    fn used_ms(&self, after: &Moment, us: u32) -> u64 {
+        let busy_ms = |moment: &Moment| -> u64 {
+            let times = moment.cpus.iter().filter(|(cpu, _)| self.cpus.contains(**cpu));
+            times.map(|(_, time)| time.user_ms.saturating_add(time.system_ms)).sum()
+        };
+        let own_ms = |moment: &Moment| moment.processes.used_ms(&moment.processes.tree(us));
+        let kernel = after.processes.iter().filter(|(pid, thread)| {
+            let is_there = thread.last_cpu.is_none_or(|cpu| self.cpus.contains(cpu));
+            after.processes.is_kernel(*pid) && is_there
+        });
+        let kernel_ms: u64 = kernel
+            .map(|(pid, now)| {
+                let then = self.before.processes.get(pid).map_or(0, |then| then.used_ms);
+                now.used_ms.saturating_sub(then)
+            })
+            .sum();
+        let busy_ms = busy_ms(after).saturating_sub(busy_ms(&self.before));
+        let own_ms = own_ms(after).saturating_sub(own_ms(&self.before));
+        busy_ms.saturating_sub(own_ms).saturating_sub(kernel_ms)
+    }
 }
 
 #[cfg(test)]
@@ -179,21 +197,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_this_process_and_its_children_use_is_not_others() {
-        let root = |busy: u64, own: [u64; 4]| {
-            let [a, b, c, d] = own;
-            let stat = format!("7 (hopcost) S 1 7 7 0 -1 0 0 0 0 0 {a} {b} {c} {d} 20 0 1 0 100");
-            Root::from_text(&format!(
+    fn what_this_process_its_children_and_the_kernel_use_is_not_others() {
+        // Ticks: busy on CPU 0, of this process and its reaped children, of a child, of kernel threads.
+        let moment = |busy: u64, [own, reaped, child, kernel, elsewhere]: [u64; 5]| {
+            let process = |pid: u32, parent: u32, ticks: [u64; 2], cpu: u32| {
+                let [own, reaped] = ticks;
+                format!(
+                    "> proc/{pid}/stat\n{pid} (x) S {parent} 0 0 0 -1 0 0 0 0 0 {own} 0 {reaped} 0 20 0 1 0 \
+                     100{} {cpu}\n",
+                    " 0".repeat(16)
+                )
+            };
+            let processes = [
+                process(2, 0, [0, 0], 1),
+                process(7, 1, [own, reaped], 0),
+                process(8, 7, [child, 0], 0),
+                process(9, 2, [kernel, 0], 0),
+                process(10, 2, [elsewhere, 0], 1),
+            ];
+            let text = format!(
                 "hopcost machine recording, version 1\n> proc/stat\ncpu0 {busy} 0 0 0 0 0 0 0 0 0\n\
-                 cpu1 999 0 0 0 0 0 0 0 0 0\n> proc/self/stat\n{stat}\n"
-            ))
-            .unwrap()
+                 cpu1 999 0 0 0 0 0 0 0 0 0\n{}",
+                processes.concat()
+            );
+            Moment::read(&Root::from_text(&text).unwrap())
         };
         let cpus = CpuSet::parse_list("0").unwrap();
-        let used = |busy, own| used_by_others_ms(&root(busy, own), &cpus).unwrap();
-        assert_eq!(used(100, [0; 4]), ms_of_ticks(100));
-        assert_eq!(used(100, [40, 30, 20, 10]), 0);
-        assert_eq!(used(150, [40, 30, 20, 10]) - used(110, [40, 30, 20, 5]), ms_of_ticks(35));
+        let began = clock::now();
+        let used = |busy, after| {
+            let before = moment(1000, [50, 0, 20, 5, 5]);
+            let others = Others { began, cpus: cpus.clone(), before };
+            others.used_ms(&moment(busy, after), 7)
+        };
+        assert_eq!(used(1100, [50, 0, 20, 5, 5]), ms_of_ticks(100));
+        assert_eq!(used(1100, [80, 0, 40, 25, 5]), ms_of_ticks(30));
+        // What a reaped child had used before counts for neither.
+        assert_eq!(used(1100, [80, 40, 0, 5, 5]), ms_of_ticks(50));
+        assert_eq!(used(1100, [50, 0, 20, 5, 95]), ms_of_ticks(100), "on another CPU");
+        assert_eq!(used(1100, [250, 0, 20, 5, 5]), 0);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopcost_core::{Code, Known};
+use hopcost_core::{Code, CpuId, Known};
 
 use super::stat::{Stat, ms_of_ticks};
 use crate::Root;
@@ -26,6 +26,7 @@ pub struct Process {
     pub used_ms: u64,
     /// Of reaped children, and of theirs.
     pub reaped_ms: u64,
+    pub last_cpu: Option<CpuId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,12 +58,17 @@ fn parse(text: &str) -> Option<Process> {
         used_ms: ms_of_ticks(ticks(14)?.saturating_add(ticks(15)?)),
         // A kernel may write −1 for child times that it does not keep.
         reaped_ms: ms_of_ticks(ticks(16).unwrap_or(0).saturating_add(ticks(17).unwrap_or(0))),
+        last_cpu: stat.field(39).map(CpuId),
     })
 }
 
 impl Processes {
     pub fn get(&self, pid: u32) -> Option<&Process> {
         self.0.get(&pid)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Process)> {

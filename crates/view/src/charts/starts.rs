@@ -27,10 +27,17 @@ pub fn starts(section: &Section<'_>) -> Known<String> {
     }
     plot.draw_up(&mut sheet, "change in throughput in a start, %");
     plot.draw_along(&mut sheet, "start");
-    let mut dots = String::new();
+    let is_slow = |n: usize| {
+        found.kinds.as_ref().is_some_and(|kinds| kinds.slow.get(n).copied().unwrap_or_default())
+    };
+    let mut marks = [String::new(), String::new()];
     for (n, percent) in percents.iter().enumerate() {
-        add_shape(&mut dots, 0, (plot.x.at(n as f64 + 1.0), plot.y.at(*percent)), 3.8);
+        let kind = usize::from(is_slow(n));
+        let at = (plot.x.at(n as f64 + 1.0), plot.y.at(*percent));
+        add_shape(&mut marks[kind], kind, at, 3.8);
     }
-    sheet.path("mark c0", &dots);
+    for (class, marks) in ["mark c0", "mark c1"].into_iter().zip(&marks) {
+        sheet.path(class, marks);
+    }
     Known::Is(sheet.finish())
 }

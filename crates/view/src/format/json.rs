@@ -1,4 +1,4 @@
-//! Results as JSON; docs/JSON.md documents every key.
+//! Results as JSON; docs/reference/json.md documents every key.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::story::findings::{Sentences, sentences};
 
 pub const FORMAT: Format = Format {
     name: "json",
-    about: "everything, for programs (keys: docs/JSON.md)",
+    about: "everything, for programs (keys: docs/reference/json.md)",
     media: "application/json",
     of: json,
 };

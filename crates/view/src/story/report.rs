@@ -11,7 +11,7 @@ use super::{absence, trust, verdict};
 use crate::charts::{Kind, Row, effect};
 use crate::page::{Origin, Page, Section};
 use crate::svg;
-use crate::words::{self, cost_of, duration, moment, plural, spoken, stamped_verdict};
+use crate::words::{self, cost_of, duration, moment, percent, plural, spoken, stamped_verdict};
 
 pub struct Story<'a> {
     pub said: Sentences,
@@ -180,13 +180,13 @@ pub fn verdicts<'a>(page: &Page<'_>) -> Option<(Figure<'a>, Known<String>)> {
         })
     };
     let rows: Vec<Row> = page.sections.iter().filter_map(row).collect();
-    let about = if rows.iter().any(|row| row.margin.is_some()) {
-        "change in throughput with its interval; inside the gray band no difference matters"
-    } else {
-        "change in throughput with its interval"
-    };
+    let margin = rows.iter().filter_map(|row| row.margin).reduce(f64::max);
+    let band = margin.map_or(String::new(), |margin| {
+        format!("; inside the gray band (±{}) no difference matters", percent(margin))
+    });
+    let about = format!("change in throughput with its interval{band}");
     let svg = effect("Verdicts", &rows);
-    let (name, about) = ("Verdicts".to_owned(), about.to_owned());
+    let name = "Verdicts".to_owned();
     (!rows.is_empty()).then(|| (Figure { name, about, picture: Picture::Costs(rows) }, svg))
 }
 

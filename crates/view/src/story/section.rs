@@ -165,8 +165,13 @@ fn evidence<'a>(section: &'a Section<'a>) -> Vec<Figure<'a>> {
     all.extend(charts.into_iter().map(|(name, about, draw)| {
         picture(name, about, Picture::Chart(Box::new(move || draw(section))))
     }));
-    if section.starts().is_some() {
-        let about = "the mean change in each start; behind them the interval";
+    if let Some(starts) = section.starts() {
+        let about = match starts.kinds {
+            None => "the mean change in each start; behind them the interval",
+            Some(_) => {
+                "the mean change in each start, squares for the slower kind; behind them the interval"
+            }
+        };
         let chart = Picture::Chart(Box::new(move || charts::starts(section)));
         all.push(picture("Start by start", about, chart));
     }
@@ -224,9 +229,15 @@ fn points<'a>(section: &Section<'_>, details: &Details) -> Block<'a> {
             role(point).to_owned(),
         ]
     };
-    let head =
-        ["clients", "change in throughput, %", "from, %", "to, %", "confidence, %", "block sets"]
-            .map(Column::figures);
+    let units = match section.starts() {
+        None => "block sets",
+        Some(_) if details.points.iter().any(|point| point.exploratory) => {
+            "starts, block sets of a search"
+        }
+        Some(_) => "starts",
+    };
+    let head = ["clients", "change in throughput, %", "from, %", "to, %", "confidence, %", units]
+        .map(Column::figures);
     let head = std::iter::once(Column::words("variant"))
         .chain(head)
         .chain([Column::words("used as")])
@@ -408,7 +419,10 @@ fn circumstances(details: &Details) -> Vec<Fact> {
     if let Some(placebo) = &details.placebo {
         facts.push(("A/A check", format!("the baseline against itself: {}", change(placebo))));
     }
-    facts.extend(details.starts.as_ref().map(|starts| ("starts", words::starts_told(starts))));
+    if let Some(starts) = &details.starts {
+        facts.push(("starts", words::starts_told(starts)));
+        facts.extend(words::kinds_of_starts(starts).map(|kinds| ("kinds of starts", kinds)));
+    }
     facts.push(("method", method(details)));
     let bound: Vec<&str> =
         details.bindings.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();

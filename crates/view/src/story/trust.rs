@@ -17,8 +17,14 @@ pub fn facts(page: &Page<'_>) -> Vec<Fact> {
         ("starts", starts(page)),
         ("measured on", targets(page)),
     ];
-    facts.into_iter().map(|(name, text)| (name.to_owned(), text)).collect()
+    let is_comparison = |section: &Section<'_>| section.result.details.is_some();
+    let words = page.sections.iter().any(is_comparison).then(|| ("words", WORDS.to_owned()));
+    facts.into_iter().chain(words).map(|(name, text)| (name.to_owned(), text)).collect()
 }
+
+const WORDS: &str = "a block is four windows of measuring, A B B A or B A A B of two variants; a block set \
+    is one block for each way to use the nodes; an A/A check measures the baseline against itself, so \
+    that whatever it finds is false";
 
 pub fn localities(blocks: &[BlockRecord]) -> impl Iterator<Item = &Locality> {
     blocks.iter().filter_map(|block| block.placement.get()).flatten()

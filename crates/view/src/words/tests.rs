@@ -168,6 +168,9 @@ fn several_starts_say_how_much_they_differ_and_what_they_see() {
         sd_start_seen: 0.008,
         sd_unit: 0.024,
         sees: 0.033,
+        sees_with_twice: Some(0.022),
+        kinds: None,
+        changed_after: None,
         costs: vec![0.01; 8],
     };
     let told = starts_told(&starts);
@@ -175,7 +178,22 @@ fn several_starts_say_how_much_they_differ_and_what_they_see() {
         told.starts_with("8: starts differ by 1.9%, block sets within a start by 2.4%"),
         "{told}"
     );
-    assert!(told.ends_with("8 find an effect of 3.3%"), "{told}");
-    let alike = starts_told(&StartsFound { sd_start: None, ..starts });
+    assert!(told.ends_with("8 find an effect of 3.3%, with 16 starts one of 2.2%"), "{told}");
+    assert_eq!(kinds_of_starts(&starts), None);
+    let alike = starts_told(&StartsFound { sd_start: None, ..starts.clone() });
     assert!(alike.contains("do not differ, or by less than 0.8%"), "{alike}");
+    let costs = [0.05, 0.06].map(|point| Estimate {
+        point,
+        low: point - 0.01,
+        high: point + 0.01,
+        level: 0.95,
+        n: 8,
+        n_effective: 8.0,
+    });
+    let kinds = KindsOfStarts { slow: vec![false, true, false, true], slower: 0.11, costs };
+    let kinds = kinds_of_starts(&StartsFound { kinds: Some(kinds), ..starts.clone() }).unwrap();
+    assert!(kinds.starts_with("two kinds of starts, 2 fast and 2 that are 11"), "{kinds}");
+    assert!(kinds.ends_with("among the slow: −6.0% (−7.0 to −5.0)"), "{kinds}");
+    let changed = kinds_of_starts(&StartsFound { changed_after: Some(9), ..starts });
+    assert_eq!(changed.unwrap(), "the machine changed after start 9");
 }
