@@ -8,10 +8,11 @@ use hopcost_method::run::{differing_keys, known_as};
 use hopcost_store::{Header, Kept, Listed, Store, StoreError};
 
 use crate::report::listed;
+use crate::shared::{self, comparable};
 use crate::{Control, Failure, InContext, Outcome};
 
-/// Each argument is a store, or one run of a store: `STORE:RUN`, or for the default store a run's
-/// number or an experiment's name.
+/// Each argument is a store or a shared file, or one run of it: `STORE:RUN`, or for the default store
+/// a run's number or an experiment's name.
 pub fn compare(
     (a, b): (&str, &str),
     default_store: &Path,
@@ -39,6 +40,9 @@ struct Run {
 impl Side {
     fn read(asked: &str, default_store: &Path, control: &mut Control<'_>) -> Outcome<Self> {
         let (path, wanted) = what_is_asked(asked, default_store);
+        if shared::is_shared(&path) {
+            return Self::shared(asked, &path, &wanted);
+        }
         let place = path.display().to_string();
         let store = Store::open_to_read(&path).in_context(&place)?;
         let all = store.runs().in_context(&place)?;
@@ -60,6 +64,21 @@ impl Side {
         let runs = ids.into_iter().map(|id| Run::read(&store, id));
         let runs: Vec<Run> = runs.collect::<Result<_, _>>().in_context(&place)?;
         Ok(Self { name: asked.to_owned(), runs: of_one_host(asked, runs, control) })
+    }
+
+    fn shared(asked: &str, path: &Path, wanted: &Wanted<'_>) -> Outcome<Self> {
+        let mut runs = shared::read(path)?;
+        runs.retain(|(header, kept)| match wanted {
+            Wanted::All => true,
+            Wanted::Number(id) => kept.id == *id,
+            Wanted::Experiment(name) => header.experiment == *name,
+        });
+        if runs.is_empty() {
+            let words = format!("{}: there is no run for '{asked}'", path.display());
+            return Err(Failure::usage(Code::UnknownName, words));
+        }
+        let runs = runs.into_iter().map(|(header, kept)| Run { header, kept }).collect();
+        Ok(Self { name: asked.to_owned(), runs })
     }
 
     fn run(&self, id: i64) -> Option<&Run> {
@@ -149,14 +168,12 @@ impl Run {
     }
 }
 
-/// Options in which two runs differ. CPUs and addresses always do. Other differences change the
+/// Options in which two runs differ. Some change the
 /// question or only how it was measured.
 fn differing(a: &Run, b: &Run) -> Differing {
     const QUESTION: [&str; 3] = ["comparison", "rows", "sliced"];
-    const OWN: [&str; 2] = ["cpus", "target"];
-    let identity = |run: &Run| run.header.identity.clone().unwrap_or_default();
-    let keys = differing_keys(&identity(a), &identity(b));
-    let keys = keys.into_iter().filter(|key| !OWN.contains(&key.as_str()));
+    let identity = |run: &Run| comparable(run.header.identity.as_deref().unwrap_or_default());
+    let keys = differing_keys(&identity(a), &identity(b)).into_iter();
     let (question, manner): (Vec<String>, Vec<String>) =
         keys.partition(|key| QUESTION.contains(&key.as_str()));
     let known = |keys: Vec<String>| -> Vec<String> {
@@ -183,7 +200,9 @@ fn other_versions(a: &Run, b: &Run) -> Vec<String> {
         ("the database", database(a), database(b)),
         ("hopcost", a.header.version.clone(), b.header.version.clone()),
     ];
-    let other = told.into_iter().filter(|(_, a, b)| a != b);
+    // What a file does not share is not known to differ.
+    let is_other = |(_, a, b): &(_, String, String)| a != b && !a.is_empty() && !b.is_empty();
+    let other = told.into_iter().filter(is_other);
     other.map(|(what, a, b)| format!("{what} ({a} / {b})")).collect()
 }
 

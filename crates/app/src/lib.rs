@@ -33,6 +33,7 @@ mod request;
 mod restore;
 mod run;
 mod scripts;
+mod shared;
 mod site;
 mod statements;
 mod survey;

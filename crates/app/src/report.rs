@@ -18,6 +18,7 @@ use hopcost_view::{Sentences, plural, sentences};
 use serde_json::Value;
 
 use crate::run::quoted;
+use crate::shared::comparable;
 use crate::{Failure, InContext, Outcome, Ran, catalogue};
 
 /// A run of a store by its number or as the latest of its experiment, or the latest of all. Opens
@@ -270,9 +271,24 @@ impl Run {
             published: published::beside(&self.header.experiment),
             command: self.command(),
             advice: None,
+            reports: &self.reports,
+            options: self
+                .comes_with_hopcost()
+                .then(|| comparable(self.header.identity.as_deref().unwrap_or_default())),
         };
         let advice = self.advice(&section);
         Section { advice, ..section }
+    }
+
+    /// An experiment of the user's may have the name of one that does.
+    fn comes_with_hopcost(&self) -> bool {
+        self.experiment.as_ref().is_some_and(|experiment| match &experiment.subject {
+            Subject::Database(comparison) => {
+                let is_known = |name: &String| comparison.levels.iter().any(|it| it.name == *name);
+                self.header.decided.levels.iter().all(is_known)
+            }
+            Subject::Hardware { .. } => true,
+        })
     }
 
     fn is_on(&self, engine: &str) -> bool {

@@ -100,6 +100,21 @@ pub fn differing_keys(then: &str, now: &str) -> Vec<String> {
     keys.into_iter().filter(differ).cloned().collect()
 }
 
+/// Without the CPUs and the address, which are of one machine. The comparison, which may quote the
+/// user's own statements, becomes its digest.
+pub fn without_own_words(identity: &str, digest: impl FnOnce(&str) -> String) -> String {
+    let mut identity = current(serde_json::from_str(identity).unwrap_or_default());
+    if let Value::Object(options) = &mut identity {
+        options.retain(|key, _| !OF_ONE_MACHINE.contains(&key.as_str()));
+        if let Some(comparison) = options.get_mut("comparison").filter(|it| it.is_object()) {
+            *comparison = digest(&comparison.to_string()).into();
+        }
+    }
+    identity.to_string()
+}
+
+const OF_ONE_MACHINE: [&str; 2] = ["cpus", "target"];
+
 /// Older versions have no key for unset options, and no address in the target.
 fn current(identity: Value) -> Value {
     let mut identity = without_nulls(identity);

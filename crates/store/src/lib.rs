@@ -12,7 +12,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use digest::{Key, host_key};
+pub use digest::{Key, host_key, key};
 pub use error::StoreError;
 pub use header::{Decided, Header};
 pub use kept::{

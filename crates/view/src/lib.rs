@@ -16,8 +16,8 @@ pub mod text;
 mod words;
 mod xml;
 
-pub use format::{Canvas, FORMATS, Format, Shown};
+pub use format::{Canvas, FORMATS, Format, Shared, SharedRun, Shown};
 pub use story::absence;
 pub use story::findings::{Sentences, sentences};
-pub use words::{bytes, change, count, figure, plural, sentence};
+pub use words::{bytes, change, count, day, figure, plural, sentence};
 pub use xml::plain;

@@ -73,6 +73,10 @@ pub struct Section<'a> {
     pub command: String,
     /// `None` if nothing follows from the result.
     pub advice: Option<Advice>,
+    pub reports: &'a [ProbeReport],
+    /// What has to be equal for a comparison, without words of the user's. `None` if the run must not
+    /// be shared: its experiment does not come with hopcost.
+    pub options: Option<String>,
 }
 
 #[derive(Clone, Debug)]

@@ -98,6 +98,8 @@ impl Sample {
             published: Vec::new(),
             command: self.command.clone(),
             advice: None,
+            reports: &[],
+            options: Some("{}".to_owned()),
         }
     }
 }

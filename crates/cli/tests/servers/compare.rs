@@ -1,11 +1,13 @@
 //! `hopcost compare` on stores.
 
+use std::cell::Cell;
 use std::fs;
 use std::process::Output;
 
 use rusqlite::Connection;
+use serde_json::{Value, json as value};
 
-use crate::bench::{Bench, FAR, SHORT, json, stderr, stdout};
+use crate::bench::{Bench, FAR, SHORT, SURVEY, json, stderr, stdout};
 use crate::documented::assert_documented;
 use crate::expected::is_alike;
 use crate::simulated::Gives;
@@ -59,6 +61,79 @@ fn figures_of_the_hardware_are_compared_cell_by_cell() {
     assert!(!cells.is_empty() && cells.iter().all(|cell| cell["likeness"] != "DIFFERENT"));
     let output = bench.hopcost(&["compare", "1", "b.db", "--store", "a.db"]);
     ends(&output, 0, &["B is slower in 1 of", "DIFFERENT", "is slower on B: 50% (", "higher"]);
+}
+
+const EXPERIMENTS: [&str; 4] = ["access-cost", "bounded-max", "log-distance", "server-score"];
+
+/// One run of a real survey.
+fn surveyed(bench: &Bench, experiment: &str) {
+    fs::copy(SURVEY, bench.path("one.db")).unwrap();
+    let store = Connection::open(bench.path("one.db")).unwrap();
+    store.execute("DELETE FROM run WHERE experiment <> ?1", [experiment]).unwrap();
+}
+
+fn shared(bench: &Bench) -> String {
+    let arguments = ["report", "--store", "one.db", "--format", "share=shared.json"];
+    ends(&bench.hopcost(&arguments), 0, &[]);
+    fs::read_to_string(bench.path("shared.json")).unwrap()
+}
+
+#[test]
+fn what_is_shared_compares_as_its_store_does() {
+    let bench = bench();
+    for experiment in EXPERIMENTS {
+        surveyed(&bench, experiment);
+        assert_documented(&serde_json::from_str(&shared(&bench)).unwrap());
+        let compared = |a: &str| json(&bench.hopcost(&["compare", a, "one.db", "--json"]));
+        let (shared, stored) = (compared("shared.json"), compared("one.db"));
+        let pairs = ["cells", "scores", "effects"];
+        assert!(pairs.iter().any(|key| stored[key] != value!([])), "{stored}");
+        for key in pairs {
+            assert_eq!(shared[key], stored[key], "{experiment}");
+        }
+    }
+    let output = bench.hopcost(&["compare", "shared.json:7", "one.db"]);
+    ends(&output, 2, &["there is no run for 'shared.json:7'"]);
+    fs::write(bench.path("shared.json"), "{}").unwrap();
+    let output = bench.hopcost(&["compare", "shared.json", "one.db"]);
+    ends(&output, 2, &["not what 'hopcost report --format share' writes"]);
+}
+
+#[test]
+fn nobody_is_named_in_what_is_shared() {
+    let bench = bench();
+    let planted = Cell::new(0);
+    let plant = || Value::from(format!("planted-{}", planted.replace(planted.get() + 1)));
+    for experiment in EXPERIMENTS {
+        surveyed(&bench, experiment);
+        bench.change("one.db", ["run", "machine"], |machine| {
+            machine["host"] = plant();
+            machine["limits"]["cgroup"] = plant();
+            machine["kernel"] = format!("Linux 6.1.0-{}", plant().as_str().unwrap()).into();
+            machine["devices"][0] = value!({"name": plant(), "kind": "nvme", "node": 0});
+            machine["notes"] = value!([plant()]);
+            machine["cpus"][0]["kind"] = value!({"missing": plant(), "code": "missing.not_told"});
+        });
+        bench.change("one.db", ["run", "result"], |result| {
+            result["question"] = plant();
+            result["reason"] = plant();
+            if result["target"].is_string() {
+                result["target"] = format!("postgres://{}@host/", plant().as_str().unwrap()).into();
+            }
+            if let Some(details) = result["details"].as_object_mut() {
+                details["identity"] = plant();
+                for list in ["plans", "left_out", "notes"] {
+                    details[list] = value!([plant()]);
+                }
+                details["arms"][0]["first_error"] = plant();
+                details["arms"][0]["observed"] =
+                    value!([{"metric": "m", "of": plant(), "value": 1.0}]);
+            }
+        });
+        let shared = shared(&bench);
+        assert!(!shared.contains("planted-"), "{experiment}: {shared}");
+    }
+    assert!(planted.get() > 40, "{}", planted.get());
 }
 
 #[test]

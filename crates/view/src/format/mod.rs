@@ -7,6 +7,7 @@ mod json;
 mod markdown;
 mod openmetrics;
 mod output;
+mod share;
 pub mod terminal;
 
 pub use csv::FORMAT as CSV;
@@ -14,6 +15,7 @@ pub use html::FORMAT as HTML;
 pub use json::FORMAT as JSON;
 pub use markdown::FORMAT as MARKDOWN;
 pub use output::{Canvas, Format, Shown};
+pub use share::{Shared, SharedRun};
 pub use terminal::FORMAT as TERMINAL;
 
 pub const FORMATS: &[Format] = &[
@@ -24,6 +26,7 @@ pub const FORMATS: &[Format] = &[
     html::FORMAT,
     card::FORMAT,
     openmetrics::FORMAT,
+    share::FORMAT,
 ];
 
 pub fn named(name: &str) -> Option<&'static Format> {
