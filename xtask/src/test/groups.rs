@@ -68,6 +68,7 @@ pub const GROUPS: &[Group] = &[
     group("guest-duckdb", &[GUESTS], &[DUCKDB, HOSTED]),
     group("everything", &[SERVERS], &[EXPERIMENTS, "crates/data/src/experiments.rs", APP, CLI]),
     group("survey", &[ALONE], &[EXPERIMENTS, "crates/method/src/survey", APP, CLI, SERVERS_FILES]),
+    group("guides", &[SERVERS], &["docs/guide/", CLI, APP]),
     group("faults-postgres", &[SERVERS], &[POSTGRES, SERVER, "crates/drive/src/pool", SYS]),
     group("faults-mariadb", &[SERVERS], &[MYSQL, SERVER]),
     group("postgres-rest", &[SERVERS, TARGETS], &[POSTGRES, SERVER, PGBENCH]),

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each of the binaries uses its part
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
@@ -40,6 +40,9 @@ pub const TWO_NODES: &str = "--emulate=nodes=2,remote_ns=8000";
 pub const SHORT: [&str; 5] =
     ["--quick", TWO_NODES, "--set=units=8", "--set=window=40ms", "--set=guard=10ms"];
 
+/// What a real survey left.
+pub const SURVEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/stores/survey.db");
+
 pub struct Bench {
     dir: TempDir,
 }
@@ -68,6 +71,17 @@ impl Bench {
         self.command(arguments).output().unwrap()
     }
 
+    /// Types a line; `hopcost` is on the path, and the directory is home.
+    pub fn shell(&self, line: &str) -> Output {
+        let directory = Path::new(env!("CARGO_BIN_EXE_hopcost")).parent().unwrap();
+        let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(self.dir.path()).env("PATH", path);
+        shell.env("HOME", self.dir.path()).env("NO_COLOR", "1");
+        shell.env("XDG_CACHE_HOME", kept()).env("XDG_STATE_HOME", self.path("state"));
+        shell.output().unwrap()
+    }
+
     pub fn store(&self) -> Connection {
         Connection::open(self.path("hopcost.db")).unwrap()
     }
@@ -81,7 +95,7 @@ impl Bench {
     }
 
     /// Edits a JSON column, as if another machine had measured it.
-    pub fn change(&self, store: &str, [table, column]: [&str; 2], change: impl Fn(&mut Value)) {
+    pub fn change(&self, store: &str, [table, column]: [&str; 2], change: impl FnOnce(&mut Value)) {
         let store = Connection::open(self.path(store)).unwrap();
         let sql = format!("SELECT {column} FROM {table}");
         let text: String = store.query_row(&sql, [], |row| row.get(0)).unwrap();

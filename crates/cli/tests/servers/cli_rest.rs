@@ -1,7 +1,6 @@
 //! Slow tests of code that rarely breaks: more kills, full disks, policies.
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hopcost_sys::{Root, processes};
@@ -31,17 +30,6 @@ fn examples_of(command: &str, bench: &Bench) -> Vec<String> {
 #[test]
 fn examples_in_help_can_be_typed() {
     let bench = Bench::with(&[]);
-    let directory = Path::new(env!("CARGO_BIN_EXE_hopcost")).parent().unwrap();
-    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
-    let typed = |line: &str| {
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", &format!("hopcost {line}")])
-            .current_dir(bench.path(""))
-            .env("PATH", &path);
-        shell.env("XDG_CACHE_HOME", kept()).env("XDG_STATE_HOME", bench.path("state"));
-        shell.output().unwrap()
-    };
     let mut number = 0;
     // There may be something to fix, or no server. What measures for long is not tried here.
     for (command, may_end_with) in [
@@ -55,7 +43,7 @@ fn examples_in_help_can_be_typed() {
         ("restore", &[0]),
     ] {
         for line in examples_of(command, &bench) {
-            let output = typed(&line);
+            let output = bench.shell(&format!("hopcost {line}"));
             let code = output.status.code().unwrap();
             assert!(may_end_with.contains(&code), "{line} ended with {code}: {}", stderr(&output));
             number += 1;

@@ -1,5 +1,6 @@
 //! The binary with bad input, missing directories, closed pipes and documented keys.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -63,7 +64,7 @@ fn wrong_use_is_named_and_ends_with_2() {
 fn places_that_cannot_be_read_or_written_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("notes.txt");
-    std::fs::write(&file, "not a recording").unwrap();
+    fs::write(&file, "not a recording").unwrap();
     let [dir, file] = [dir.path(), &file].map(|path| path.to_str().unwrap());
     refuses(&["machine", "--sysfs", "no/such/tree"], 1, &["--sysfs", "no/such/tree"]);
     refuses(&["machine", "--sysfs", file], 1, &["notes.txt"]);
@@ -198,24 +199,26 @@ fn experiments_that_are_wrong_are_answered_with_their_place() {
     refuses(&["plan", &misspelt], 2, &["probe-misspelt.toml:5:11", "did you mean 'latency'?"]);
 }
 
+/// With HOPCOST_WRITE_DOCS=1 the page is written anew.
 #[test]
 fn help_is_as_it_was_agreed() {
-    let commands: [&[&str]; 12] = [
-        &["--help"],
-        &["machine", "-h"],
-        &["doctor", "-h"],
-        &["where", "-h"],
-        &["probe", "-h"],
-        &["plan", "-h"],
-        &["run", "-h"],
-        &["report", "-h"],
-        &["compare", "-h"],
-        &["restore", "-h"],
-        &["completions", "-h"],
-        &["man", "-h"],
-    ];
-    let texts = commands.map(|arguments| String::from_utf8(run(arguments).stdout).unwrap());
-    insta::assert_snapshot!("help", texts.join("\n────\n"));
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
+    let help = |arguments: &[&str]| String::from_utf8(run(arguments).stdout).unwrap();
+    let all = help(&["--help"]);
+    let (_, commands) = all.split_once("Commands:\n").unwrap();
+    let commands = commands.lines().map_while(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut page = format!(
+        "# Commands and options\n\nWhat `hopcost --help` and `hopcost COMMAND --help` print.\n\n\
+         ```\n{all}```\n"
+    );
+    for command in commands.filter(|command| !["", "help"].contains(command)) {
+        page += &format!("\n## hopcost {command}\n\n```\n{}```\n", help(&[command, "--help"]));
+    }
+    if std::env::var_os("HOPCOST_WRITE_DOCS").is_some() {
+        fs::write(PAGE, &page).unwrap();
+    }
+    let written = fs::read_to_string(PAGE).unwrap();
+    assert!(written == page, "run this test with HOPCOST_WRITE_DOCS=1, and commit {PAGE}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod experiments;
 mod faults;
 mod faults_mariadb;
 mod faults_postgres;
+mod guides;
 mod mariadb;
 mod older_stores;
 mod on_mariadb;
