@@ -4,6 +4,7 @@
 
 mod comments;
 mod crates;
+mod documents;
 pub mod imports;
 mod lists;
 pub mod scan;
@@ -25,13 +26,14 @@ const RULES: &[fn(&Tree) -> Vec<Complaint>] = &[
     texts::files_fit_a_head,
     texts::nothing_is_left_for_later,
     texts::nothing_leans_on_one_machine,
-    texts::links_lead_somewhere,
+    documents::links_lead_somewhere,
     texts::machines_say_where_they_come_from,
     lists::codes_are_given_tested_and_documented,
     lists::no_claim_is_lost,
     imports::files_do_not_import_each_other,
     comments::comments_say_more_than_names,
     words::texts_use_the_words_of_the_field,
+    documents::a_line_of_a_document_is_a_sentence,
 ];
 
 /// Returns 1 if there are complaints.
@@ -80,6 +82,12 @@ mod tests {
             (6, "crates/host/src/lib.rs", concat!("#[ign", "ore = \"slow\"]")),
             (7, "README.md", concat!("see /hom", "e/me/notes")),
             (8, "docs/A.md", "see [this](no-such-file.md)"),
+            (8, "docs/A.md", "see [below](#no-such-heading)\n# Below\n[it](#below)\n"),
+            (
+                15,
+                "docs/A.md",
+                "It ends. It goes on.\n```\nIt ends. It goes on.\n```\nAs a b (e.g. C) is.\n",
+            ),
             (11, "fixtures/claims.txt", "# Claims\nthe_sun_rises -> it_rises_in_the_east\n"),
             (14, "docs/A.md", "`nobody` asks\n```\nit lies\n```\nIt lies here.\n"),
             (

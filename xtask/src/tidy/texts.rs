@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use crate::project;
-
 use super::tree::{Complaint, Tree};
 
 pub fn unsafe_code_lives_in_sys(tree: &Tree) -> Vec<Complaint> {
@@ -56,22 +54,6 @@ pub fn nothing_leans_on_one_machine(tree: &Tree) -> Vec<Complaint> {
         .map(|(a, b)| format!("{a}{b}"));
     let why = "a path of one machine";
     tree.writings().flat_map(|file| file.lines_with(&words, why)).collect()
-}
-
-pub fn links_lead_somewhere(tree: &Tree) -> Vec<Complaint> {
-    let mut complaints = Vec::new();
-    for file in tree.files.iter().filter(|file| file.has_extension("md")) {
-        let dir = Path::new(&file.path).parent().unwrap_or(Path::new(""));
-        for (n, line) in file.text.lines().enumerate() {
-            for link in line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()) {
-                let leads = link.is_empty()
-                    || link.contains("://")
-                    || project().join(dir).join(link).exists();
-                complaints.extend((!leads).then(|| file.complain(n + 1, format!("no {link}"))));
-            }
-        }
-    }
-    complaints
 }
 
 pub fn machines_say_where_they_come_from(tree: &Tree) -> Vec<Complaint> {
