@@ -3,6 +3,7 @@
 
 mod bench;
 mod campaign;
+mod dist;
 mod docs;
 mod matrix;
 mod size;
@@ -31,6 +32,12 @@ enum Command {
         /// Rounds of each comparison, 6 or more: fewer have no 95% interval
         #[arg(long, default_value_t = 9, value_parser = value_parser!(u16).range(6..))]
         rounds: u16,
+    },
+    /// Pack hopcost for older servers: a tarball and a Debian package in target/dist
+    Dist {
+        /// Install the package in root trees of Debian and survey there, as root
+        #[arg(long = "try")]
+        is_tried: bool,
     },
     /// Write the generated parts of the documentation anew
     Docs,
@@ -73,6 +80,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
+        Command::Dist { is_tried } => dist::run(is_tried),
         Command::Docs => docs::run(),
         Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
         Command::Size => size::run(),

@@ -3,11 +3,11 @@
 
 pub mod apt;
 pub mod cargo;
-pub mod cargo_deny;
+pub mod cargo_tools;
 mod clock;
 pub mod command;
 pub mod git;
-mod kept;
+pub mod kept;
 pub mod libduckdb;
 pub mod newer;
 pub mod newer_mysql;

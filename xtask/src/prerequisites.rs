@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use anyhow::{Result, anyhow, bail};
 
 use crate::vm::Kernel;
-use crate::{cargo_deny, command, is_root, libduckdb};
+use crate::{cargo_tools, command, is_root, libduckdb};
 
 const NEEDED: &[(&str, &str)] = &[
     ("qemu-system-x86_64", "qemu-system-x86"),
@@ -58,7 +58,7 @@ pub fn ensure_in_background(groups: &[&str]) -> Result<Fetching> {
         install(&missing)?;
         Kernel::V6_1.fetch()?;
         if needs_cargo_deny {
-            cargo_deny::ensure()?;
+            cargo_tools::cargo_deny()?;
         }
         libduckdb::ensure().map(drop)
     })))

@@ -5,10 +5,10 @@ mod dependencies {
     use std::fs;
     use std::process::{Command, Output};
 
-    use xtask::{cargo_deny, project};
+    use xtask::{cargo_tools, project};
 
     fn deny(arguments: &[&str]) -> Output {
-        let mut deny = Command::new(cargo_deny::ensure().unwrap());
+        let mut deny = Command::new(cargo_tools::cargo_deny().unwrap());
         deny.args(["--color", "never"]).args(arguments).current_dir(project()).output().unwrap()
     }
 
