@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use hopcost_app::{Reported, Store};
 use hopcost_core::{Capabilities, Class, Code, DistanceClass, Metric, Setting, Support};
 use hopcost_data::advice::RECIPES;
 use hopcost_data::datasets::DATASETS;
@@ -18,6 +19,8 @@ use hopcost_method::advice::{Recipe, Verified};
 use hopcost_method::experiment;
 use hopcost_method::fail_if::{FIGURES, GRAMMAR};
 use hopcost_method::overrides::SETTINGS;
+use hopcost_view::page::Page;
+use hopcost_view::{day, plain, svg, text};
 
 use xtask::project;
 use xtask::tidy::tree::{File, Tree};
@@ -30,7 +33,9 @@ struct Document {
     part: fn(&Tree) -> String,
 }
 
-const DOCUMENTS: [Document; 5] = [
+const DOCUMENTS: [Document; 7] = [
+    Document { name: "README.md", part: survey },
+    Document { name: "docs/guide/first-steps.md", part: survey },
     Document { name: "ARCHITECTURE.md", part: files },
     Document { name: "docs/reference/experiment-format.md", part: experiments },
     Document { name: "docs/reference/fail-if.md", part: checks },
@@ -80,6 +85,27 @@ fn files(tree: &Tree) -> String {
             let _ = writeln!(out, "- tests: {}", names.join(", "));
         }
     }
+    out
+}
+
+/// What a survey of a real machine found, from the store that it left.
+fn survey(_: &Tree) -> String {
+    let path = project().join("fixtures/stores/survey.db");
+    let page = Store::open_to_read(&path).and_then(|store| {
+        let ids: Vec<i64> = store.runs()?.iter().rev().map(|run| run.id).collect();
+        Ok(Reported::of(&store, &ids)?.show(said))
+    });
+    page.unwrap_or_else(|error| format!("{}: {error}\n", path.display()))
+}
+
+fn said(page: &Page<'_>) -> String {
+    let machine = page.machine.get().map_or_else(String::new, |machine| svg::subtitle(machine));
+    let mut out = format!("On {machine}, {}:\n\n", day(page.begun_unix_s));
+    out.push_str("```\n$ hopcost survey\n");
+    for section in &page.sections {
+        out.push_str(&plain(&text::outcome(section, 80)));
+    }
+    out.push_str("```\n");
     out
 }
 
@@ -228,7 +254,26 @@ fn list<'a>(out: &mut String, title: &str, names: impl Iterator<Item = &'a str>)
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// Codes, settings, metrics, figures and recipes are generated; keys and options have tests in cli.
+    #[test]
+    fn the_reference_is_complete() {
+        let names: [(&str, Vec<&str>); 3] = [
+            ("docs/reference/experiments.md", EXPERIMENTS.iter().map(|(name, _)| *name).collect()),
+            ("docs/method/probes.md", PROBES.iter().map(|probe| probe.name()).collect()),
+            ("docs/reference/engines.md", TARGETS.iter().map(|target| target.name()).collect()),
+        ];
+        for (page, names) in names {
+            let text = fs::read_to_string(project().join(page)).unwrap();
+            let words: BTreeSet<&str> =
+                text.split(|c: char| !c.is_alphanumeric() && !"-_".contains(c)).collect();
+            let missing: Vec<_> = names.iter().filter(|name| !words.contains(*name)).collect();
+            assert!(missing.is_empty(), "{page} does not have {missing:?}");
+        }
+    }
 
     #[test]
     fn what_is_generated_is_up_to_date() {
