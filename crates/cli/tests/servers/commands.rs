@@ -1,5 +1,6 @@
 //! The binary with bad input, missing directories, closed pipes and documented keys.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -212,7 +213,8 @@ fn help_is_as_it_was_agreed() {
          ```\n{all}```\n"
     );
     for command in commands.filter(|command| !["", "help"].contains(command)) {
-        page += &format!("\n## hopcost {command}\n\n```\n{}```\n", help(&[command, "--help"]));
+        let text = help(&[command, "--help"]);
+        write!(page, "\n## hopcost {command}\n\n```\n{text}```\n").unwrap();
     }
     if std::env::var_os("HOPCOST_WRITE_DOCS").is_some() {
         fs::write(PAGE, &page).unwrap();
