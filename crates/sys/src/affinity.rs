@@ -37,9 +37,9 @@ pub fn current_cpu() -> CpuId {
 }
 
 pub fn thread_id() -> u32 {
-    // SAFETY: gettid takes nothing and cannot fail.
-    let tid = unsafe { libc::gettid() };
-    tid.unsigned_abs()
+    // SAFETY: gettid takes nothing and cannot fail. glibc has a function for it from 2.30 on only.
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    u32::try_from(tid).unwrap_or(0)
 }
 
 pub fn mask() -> io::Result<CpuSet> {
