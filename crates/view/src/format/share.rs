@@ -3,8 +3,6 @@
 //! Method: a white list. Each structure is taken apart field by field, so that a new field does not
 //! compile before somebody decides. Reasons, which may quote anything, become what their code means.
 
-use std::collections::BTreeMap;
-
 use hopcost_core::{
     Arm, CellResult, Code, Details, ExperimentResult, Known, Limits, Machine, ProbeReport,
 };
@@ -75,38 +73,41 @@ fn not_shared<T>() -> Known<T> {
 }
 
 fn machine(of: &Machine) -> Machine {
+    let mut machine = of.clone();
     let Machine {
-        version,
-        host: _,
+        version: _,
+        host,
         kernel,
-        processor,
-        page_bytes,
-        sockets,
-        cpus,
-        caches,
-        nodes,
-        distances,
+        processor: _,
+        page_bytes: _,
+        sockets: _,
+        cpus: _,
+        caches: _,
+        nodes: _,
+        distances: _,
         limits,
-        virtualization,
-        devices: _,
-        notes: _,
-    } = of.clone();
-    Machine {
-        version,
-        host: not_shared(),
-        kernel: kernel.map(|kernel| release(&kernel)),
-        processor,
-        page_bytes,
-        sockets,
-        cpus,
-        caches,
-        nodes,
-        distances,
-        limits: limits_of(limits),
-        virtualization,
-        devices: Vec::new(),
-        notes: Vec::new(),
+        virtualization: _,
+        devices,
+        notes,
+    } = &mut machine;
+    let Limits {
+        cpus: _,
+        nodes: _,
+        cgroup,
+        cpu_quota: _,
+        memory_bytes: _,
+        memory_used_bytes: _,
+        locked_bytes: _,
+        open_files: _,
+    } = limits;
+    *host = not_shared();
+    *cgroup = not_shared();
+    if let Known::Is(kernel) = kernel {
+        *kernel = release(kernel);
     }
+    devices.clear();
+    notes.clear();
+    machine
 }
 
 /// Without the suffix, which whoever built the kernel chose.
@@ -115,173 +116,107 @@ fn release(kernel: &str) -> String {
     kernel.chars().skip_while(|c| !c.is_ascii_digit()).take_while(is_number).collect()
 }
 
-fn limits_of(limits: Limits) -> Limits {
-    let Limits {
-        cpus,
-        nodes,
-        cgroup: _,
-        cpu_quota,
-        memory_bytes,
-        memory_used_bytes,
-        locked_bytes,
-        open_files,
-    } = limits;
-    Limits {
-        cpus,
-        nodes,
-        cgroup: not_shared(),
-        cpu_quota,
-        memory_bytes,
-        memory_used_bytes,
-        locked_bytes,
-        open_files,
-    }
-}
-
 fn result(of: &ExperimentResult) -> ExperimentResult {
+    let mut result = of.clone();
     let ExperimentResult {
-        version,
-        experiment,
-        question: _,
+        version: _,
+        experiment: _,
+        question,
         target,
-        verdict,
-        reason,
-        estimate,
-        proof,
-        emulated,
-        planted,
+        verdict: _,
+        reason: _,
+        estimate: _,
+        proof: _,
+        emulated: _,
+        planted: _,
         details,
-        against: _,
-        seconds,
-    } = of.clone();
-    ExperimentResult {
-        version,
-        experiment,
-        question: String::new(),
-        target: target.map(|url| url.split_inclusive(':').next().unwrap_or_default().to_owned()),
-        verdict,
-        reason,
-        estimate,
-        proof,
-        emulated,
-        planted,
-        details: details.map(details_of),
-        against: None,
-        seconds,
+        against,
+        seconds: _,
+    } = &mut result;
+    question.clear();
+    if let Known::Is(url) = target {
+        url.truncate(url.find(':').map_or(0, |colon| colon + 1));
     }
+    details.iter_mut().for_each(without_texts);
+    *against = None;
+    result
 }
 
-fn details_of(details: Details) -> Details {
+fn without_texts(details: &mut Details) {
     let Details {
-        identity: _,
-        bindings,
-        window_s,
-        guard_s,
-        blocks,
-        dropped,
-        starts,
-        scores,
-        contended,
-        points,
-        spreads,
-        scaling,
+        identity,
+        bindings: _,
+        window_s: _,
+        guard_s: _,
+        blocks: _,
+        dropped: _,
+        starts: _,
+        scores: _,
+        contended: _,
+        points: _,
+        spreads: _,
+        scaling: _,
         arms,
-        tier,
-        proved_by,
-        placebo,
-        harness_ns_per_call,
-        plans: _,
-        left_out: _,
-        notes: _,
+        tier: _,
+        proved_by: _,
+        placebo: _,
+        harness_ns_per_call: _,
+        plans,
+        left_out,
+        notes,
     } = details;
-    Details {
-        identity: String::new(),
-        bindings,
-        window_s,
-        guard_s,
-        blocks,
-        dropped,
-        starts,
-        scores,
-        contended,
-        points,
-        spreads,
-        scaling,
-        arms: arms.into_iter().map(arm).collect(),
-        tier,
-        proved_by,
-        placebo,
-        harness_ns_per_call,
-        plans: Vec::new(),
-        left_out: Vec::new(),
-        notes: Vec::new(),
-    }
-}
-
-fn arm(arm: Arm) -> Arm {
-    let Arm {
-        level,
-        streams,
-        windows,
-        calls,
-        errors,
-        first_error: _,
-        response,
-        latency_ms,
-        times,
-        modes,
-        acquisitions,
-        distinct_pages,
-        observed: _,
-    } = arm;
-    Arm {
-        level,
-        streams,
-        windows,
-        calls,
-        errors,
-        first_error: None,
-        response,
-        latency_ms,
-        times,
-        modes,
-        acquisitions,
-        distinct_pages,
-        observed: Vec::new(),
+    identity.clear();
+    [plans, left_out, notes].into_iter().for_each(Vec::clear);
+    for arm in arms {
+        let Arm {
+            level: _,
+            streams: _,
+            windows: _,
+            calls: _,
+            errors: _,
+            first_error,
+            response: _,
+            latency_ms: _,
+            times: _,
+            modes: _,
+            acquisitions: _,
+            distinct_pages: _,
+            observed,
+        } = arm;
+        *first_error = None;
+        observed.clear();
     }
 }
 
 fn report(of: &ProbeReport) -> ProbeReport {
+    let mut report = of.clone();
     let ProbeReport {
-        probe,
-        question,
-        effort,
-        seed,
-        starts,
-        contended,
-        rounds,
-        seconds,
-        interrupted,
+        probe: _,
+        question: _,
+        effort: _,
+        seed: _,
+        starts: _,
+        contended: _,
+        rounds: _,
+        seconds: _,
+        interrupted: _,
         cells,
-        warnings: _,
-    } = of.clone();
-    let cells = cells.into_iter().map(|cell| {
-        let CellResult { cell, outcome, proof, dropped, counters: _, starts, occasion } = cell;
-        CellResult { cell, outcome, proof, dropped, counters: BTreeMap::new(), starts, occasion }
-    });
-    ProbeReport {
-        probe,
-        question,
-        effort,
-        seed,
-        starts,
-        contended,
-        rounds,
-        seconds,
-        interrupted,
-        cells: cells.collect(),
-        warnings: Vec::new(),
+        warnings,
+    } = &mut report;
+    warnings.clear();
+    for cell in cells {
+        let CellResult {
+            cell: _,
+            outcome: _,
+            proof: _,
+            dropped: _,
+            counters,
+            starts: _,
+            occasion: _,
+        } = cell;
+        counters.clear();
     }
+    report
 }
 
 /// In each form of a reason in JSON.
