@@ -47,7 +47,10 @@ fn again(
         let output = run();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let no_figure = (!output.status.success()).then_some(&NO_FIGURE);
-        let words = RESTLESS.iter().chain(no_figure).find(|words| said.contains(**words));
+        // A reason may begin a sentence.
+        let lower = said.to_lowercase();
+        let mut all = RESTLESS.iter().chain(no_figure);
+        let words = all.find(|words| lower.contains(&words.to_lowercase()));
         let words = words.filter(|_| runs < MOST_RUNS && may_be_restless(&output, &said));
         let Some(words) = words else { return output };
         eprintln!("run {runs} was refused, \"{words}\": again");

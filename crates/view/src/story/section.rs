@@ -417,7 +417,12 @@ pub fn published<'a>(results: &[&Published]) -> Vec<Block<'a>> {
 fn circumstances(details: &Details) -> Vec<Fact> {
     let mut facts: Vec<(&str, String)> = vec![("target", details.identity.clone())];
     if let Some(placebo) = &details.placebo {
-        facts.push(("A/A check", format!("the baseline against itself: {}", change(placebo))));
+        let found = change(placebo);
+        // One in twenty 95% intervals excludes zero by chance.
+        let text = format!(
+            "the baseline against itself: {found}; VOID only if a 99.9% interval excluded zero"
+        );
+        facts.push(("A/A check", text));
     }
     if let Some(starts) = &details.starts {
         facts.push(("starts", words::starts_told(starts)));

@@ -28,11 +28,14 @@ pub fn whereabouts(found: &Whereabouts, machine: &Machine, columns: usize) -> St
     let is_here = found.servers.iter().any(|server| server.host.is_here == Known::Is(true));
     if is_here && machine.nodes_with_memory().count() == 1 {
         let host = match machine.virtualization.guest.get() {
-            Some(true) => " A guest does not see the nodes of its host.",
+            Some(true) => {
+                " A guest does not see the nodes of its host: 'hopcost probe cores' measures which CPUs \
+                 are near."
+            }
             _ => "",
         };
         let text = format!(
-            "In one place: this machine has one memory node, and binding changes nothing.{host}"
+            "In one place: this machine has one memory node, so there is nothing to bind to.{host}"
         );
         out.push_str(&labelled("", 0, &text, columns));
     }
