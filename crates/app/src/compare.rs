@@ -168,8 +168,7 @@ impl Run {
     }
 }
 
-/// Options in which two runs differ. Some change the
-/// question or only how it was measured.
+/// Options in which two runs differ: some change the question, the others only how it was measured.
 fn differing(a: &Run, b: &Run) -> Differing {
     const QUESTION: [&str; 3] = ["comparison", "rows", "sliced"];
     let identity = |run: &Run| comparable(run.header.identity.as_deref().unwrap_or_default());

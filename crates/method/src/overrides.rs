@@ -8,20 +8,20 @@ use hopcost_core::{Code, Comparison, Level, Open, Reason, Scale};
 use crate::pace::{LEAST_UNITS, LEAST_UNITS_OF_A_START, StartsAsked, Wishes};
 
 pub const SETTINGS: &[(&str, &str)] = &[
-    ("streams", "streams to sweep, as 1+2+4"),
-    ("think", "pause of a stream after each answer, as 10ms"),
+    ("streams", "numbers of clients to sweep, e.g. 1+2+4"),
+    ("think", "a client's pause after each answer, e.g. 10ms"),
     ("rate", "calls per second of an open loop, over all clients"),
     ("arrivals", "fixed or poisson, with rate"),
     ("ramp", "time over which the clients start, e.g. 1s"),
-    ("window", "length of a window, as 0.2s"),
-    ("guard", "begin of a window that is not counted, as 50ms"),
+    ("window", "length of a window, e.g. 0.2s"),
+    ("guard", "time at the start of a window that is not counted, e.g. 50ms"),
     (
         "units",
         "fresh units of blocks, 8 or more, with --starts 2 or more in each; they are measured whatever they take",
     ),
-    ("half_width", "half of the interval that is narrow enough, as 1%"),
+    ("half_width", "half of the interval that is narrow enough, e.g. 1%"),
     ("dop", "processes that work on a query, at the levels with more than one"),
-    ("margin", "a difference smaller than this does not matter, as 3%"),
+    ("margin", "a difference smaller than this does not matter, e.g. 3%"),
 ];
 
 pub fn set(text: &str, comparison: &mut Comparison, wishes: &mut Wishes) -> Result<(), Reason> {
