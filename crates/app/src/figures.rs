@@ -17,6 +17,7 @@ use hopcost_core::{
 use hopcost_drive::{Listener as _, Silent, run_probe};
 use hopcost_method::figures::{across_starts, assumed, for_any_hour, with_occasions};
 use hopcost_method::hardware::Timing;
+use hopcost_method::judge::MOST_AGAIN;
 use hopcost_method::run::differing_keys;
 use hopcost_store::{KeptFigure, Store, StoreError};
 use hopcost_sys::clock;
@@ -28,7 +29,6 @@ use crate::{Control, InContext, Outcome, Progress, catalogue};
 
 /// The hidden argument.
 const WORD: &str = "one-start-of-a-probe";
-const MOST_AGAIN: u64 = 4;
 
 #[derive(Serialize, Deserialize)]
 struct Order {

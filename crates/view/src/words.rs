@@ -424,7 +424,7 @@ pub fn day(unix_s: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-const DAY_S: i64 = 86_400;
+pub const DAY_S: i64 = 86_400;
 
 /// Days since 1970-01-01. Years begin in March, so that a leap day is the last of its year.
 fn date(days: i64) -> (i64, i64, i64) {

@@ -72,17 +72,22 @@ pub fn read_by_people(file: &File) -> String {
 }
 
 fn without_code(text: &str) -> String {
-    let mut is_fenced = false;
     let mut out = String::new();
-    for line in text.lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        is_fenced ^= is_fence;
-        if !is_fence && !is_fenced {
-            out.extend(line.split('`').step_by(2));
-        }
+    for line in outside_fences(text) {
+        out.extend(line.split('`').step_by(2));
         out.push('\n');
     }
     out
+}
+
+/// The lines of a document; those of code are empty.
+pub fn outside_fences(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_fenced = false;
+    text.lines().map(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_fenced ^= is_fence;
+        if is_fence || is_fenced { "" } else { line }
+    })
 }
 
 fn literals(file: &File) -> String {

@@ -37,12 +37,13 @@ pub struct Circumstances {
     pub contended: u64,
 }
 
+/// How many contended starts a run, or a probe, measures again.
+pub const MOST_AGAIN: u64 = 4;
+
 impl Circumstances {
-    /// Counts a start in which others used the CPUs. Returns whether to measure it again: a run does
-    /// so four times at most.
+    /// Counts a start in which others used the CPUs. Returns whether to measure it again.
     pub fn count_contended(&mut self) -> bool {
-        const MOST: u64 = 4;
-        let again = self.measured_again < MOST;
+        let again = self.measured_again < MOST_AGAIN;
         *(if again { &mut self.measured_again } else { &mut self.contended }) += 1;
         again
     }

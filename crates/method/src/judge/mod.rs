@@ -12,6 +12,6 @@ mod score;
 mod spread;
 mod tier;
 
-pub use case::{Case, Circumstances};
+pub use case::{Case, Circumstances, MOST_AGAIN};
 pub use conclude::conclude;
 pub use spread::LEAST_CALLS_FOR_SPREAD;

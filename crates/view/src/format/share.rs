@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::output::{Format, Shown};
 use crate::page::{Page, Section};
+use crate::words::DAY_S;
 
 pub const FORMAT: Format = Format {
     name: "share",
@@ -25,7 +26,6 @@ pub const FORMAT: Format = Format {
 };
 
 const VERSION: u32 = 1;
-const DAY_S: i64 = 86_400;
 
 /// docs/reference/json.md documents its keys.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -110,7 +110,7 @@ fn machine(of: &Machine) -> Machine {
     machine
 }
 
-/// Without the suffix, which whoever built the kernel chose.
+/// Without the suffix that a distribution or a company adds.
 fn release(kernel: &str) -> String {
     let is_number = |c: &char| c.is_ascii_digit() || *c == '.';
     kernel.chars().skip_while(|c| !c.is_ascii_digit()).take_while(is_number).collect()
