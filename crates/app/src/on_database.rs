@@ -86,6 +86,11 @@ impl<'a> OnDatabase<'a> {
         let url = asked.target.as_deref().or(comparison.target.as_deref());
         let library = asked.duckdb_lib.as_deref();
         let (target, address) = target(url.unwrap_or(DEFAULT_TARGET), library)?;
+        let is_one_start_usual =
+            wishes.units.is_some() || comparison.spread || is_of_an_existing_server(&address);
+        if is_one_start_usual && wishes.starts == StartsAsked::Usual {
+            wishes.starts = StartsAsked::One;
+        }
         Ok(Self {
             experiment,
             target,
@@ -138,7 +143,7 @@ impl<'a> OnDatabase<'a> {
         if self.comparison.spread {
             return refused(&format!("'{name}' compares spreads within one start; leave it out"));
         }
-        if self.is_on_an_existing_server() {
+        if is_of_an_existing_server(&self.address) {
             return refused(
                 "hopcost does not restart an existing server; leave it out, or use a server of hopcost's \
                  own, e.g. --target postgres:managed",
@@ -148,19 +153,7 @@ impl<'a> OnDatabase<'a> {
     }
 
     pub(crate) fn has_one_start(&self) -> bool {
-        match self.wishes.starts {
-            StartsAsked::One => true,
-            StartsAsked::Number(_) => false,
-            StartsAsked::Usual => {
-                let is_fixed = self.wishes.units.is_some() || self.comparison.spread;
-                is_fixed || self.is_on_an_existing_server()
-            }
-        }
-    }
-
-    /// hopcost does not restart it.
-    fn is_on_an_existing_server(&self) -> bool {
-        self.address.starts_with("//")
+        self.wishes.starts == StartsAsked::One
     }
 
     /// Why opening the target would be refused on any machine.
@@ -370,6 +363,11 @@ fn workloads(comparison: &Comparison) -> Outcome<Vec<Variant<'static>>> {
 /// Memory of an idle connection.
 const SESSION_BYTES: u64 = 256 << 10;
 
+/// hopcost does not restart it.
+fn is_of_an_existing_server(address: &str) -> bool {
+    address.starts_with("//")
+}
+
 pub fn target(url: &str, duckdb_lib: Option<&Path>) -> Outcome<(&'static dyn Target, String)> {
     let (name, address) = url.split_once(':').unwrap_or((url, ""));
     let name = if name == "postgresql" { "postgres" } else { name };
@@ -440,6 +438,23 @@ mod tests {
         assert!(all.len() > 8, "{all:#?}");
         all.retain(|why| hopcost_view::absence::way_out(why).is_none());
         assert!(all.is_empty(), "{all:#?}");
+    }
+
+    #[test]
+    fn an_existing_server_is_not_started_anew() {
+        let (machine, app) = (machine("vm-n1"), App::new(Dirs::below("/nowhere".as_ref())));
+        let experiment = catalogue::experiment("client-distance").unwrap();
+        let Subject::Database(comparison) = &experiment.subject else { panic!() };
+        // The pace is planned for as many starts as there will be.
+        let starts = |target: &str| {
+            let mut asked = Request::quick(&experiment.name);
+            asked.target = Some(target.to_owned());
+            asked.starts = StartsAsked::Usual;
+            let here = OnDatabase::new(&app, &experiment, comparison, &machine, &asked).unwrap();
+            here.wishes.starts
+        };
+        assert_eq!(starts("postgres://me@db1/shop"), StartsAsked::One);
+        assert_eq!(starts("postgres:managed"), StartsAsked::Usual);
     }
 
     #[test]
