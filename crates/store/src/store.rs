@@ -258,13 +258,14 @@ impl Store {
         Ok(Some(Baseline { run, begun_s, identity, machine, hopcost_version, result }))
     }
 
-    /// The finished runs that were compared with this baseline, oldest first.
+    /// The finished runs that agree with this baseline, oldest first: one that differs beyond its
+    /// interval is what a baseline is there to find, and no measure of how runs differ.
     pub fn compared_with(&self, name: &str, baseline: i64) -> Result<Vec<i64>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT id FROM run
               WHERE result ->> '$.against.baseline' = ?1 AND result ->> '$.against.run' = ?2
                 AND NOT result ->> '$.against.is_first'
-                AND json_type(result, '$.against.worse.point') IS NOT NULL
+                AND result ->> '$.against.worse.low' <= 0 AND result ->> '$.against.worse.high' >= 0
               ORDER BY id",
         )?;
         let rows = statement.query_map(params![name, baseline], |row| row.get(0))?;

@@ -88,6 +88,11 @@ fn begin_on(store: &Store, target: Option<&str>, begun_ns: u64) -> Result<i64, S
     store.begin(&run)
 }
 
+/// Within which a run differs from its baseline, or beyond which.
+fn around(point: f64) -> Estimate {
+    Estimate { point, low: point - 0.1, high: point + 0.1, level: 0.95, n: 8, n_effective: 8.0 }
+}
+
 fn estimate() -> Estimate {
     Estimate { point: 80.5, low: 79.0, high: 82.0, level: 0.95, n: 12, n_effective: 6.0 }
 }
@@ -393,17 +398,27 @@ fn runs_are_told_apart_and_what_they_hold_has_a_digest() {
 }
 
 fn finished(store: &Store, target: &str, name: &str, is_first: bool) -> (i64, ExperimentResult) {
+    let worse = if is_first {
+        Known::missing(Code::NotMeasured, "it is the first")
+    } else {
+        Known::Is(around(0.0))
+    };
+    compared(store, target, name, worse)
+}
+
+fn compared(
+    store: &Store,
+    target: &str,
+    name: &str,
+    worse: Known<Estimate>,
+) -> (i64, ExperimentResult) {
     let id = begin_on(store, Some(target), next()).unwrap();
     let against = Against {
         baseline: name.into(),
         run: id,
         begun_s: 1_800_000_000,
-        is_first,
-        worse: if is_first {
-            Known::missing(Code::NotMeasured, "it is the first")
-        } else {
-            Known::Is(estimate())
-        },
+        is_first: worse.get().is_none(),
+        worse,
         dearer: Known::Is(estimate()),
         notes: vec!["two starts".into()],
     };
@@ -432,6 +447,16 @@ fn the_first_run_of_a_name_is_its_baseline_and_stays_it() {
     assert_eq!(store.compared_with("main", beside.run).unwrap(), [later]);
     assert_eq!(store.compared_with("main", first).unwrap(), [0; 0]);
     assert_eq!(store.run(first).unwrap().unwrap().result, Some(result));
+}
+
+#[test]
+fn a_run_that_differs_from_its_baseline_does_not_show_how_equal_runs_differ() {
+    let (_dir, path) = place();
+    let store = Store::open(&path).unwrap();
+    for (worse, counts) in [(-0.3, 0), (-0.05, 1), (0.05, 1), (0.3, 0)] {
+        let (run, _) = compared(&store, "null:", "main", Known::Is(around(worse)));
+        assert_eq!(store.compared_with("main", run).unwrap().len(), counts, "{worse}");
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! RULE: no other file formats an estimate's sign or per cent, or a result's sentence.
 
 use hopcost_core::{
-    Against, Details, Estimate, ExperimentResult, Headline, KindsOfStarts, Known, Metric, Occasion,
-    PointSpread, StartsFound, Tier, Unit, Verdict, Witness,
+    Against, Code, Details, Estimate, ExperimentResult, Headline, KindsOfStarts, Known, Metric,
+    Occasion, PointSpread, StartsFound, Tier, Unit, Verdict, Witness,
 };
 use hopcost_method::tag;
 
@@ -130,12 +130,13 @@ pub struct Compared<'a> {
 pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
     let Compared { unit, baseline, variant } = compared;
     let ratio = 1.0 - cost.point;
+    let comma = if variant.contains(',') { "," } else { "" };
     if ratio > 1.0 / MULTIPLE && ratio < MULTIPLE {
         let more = if cost.point > 0.0 { "fewer" } else { "more" };
         let decimals = decimals(cost);
         let [low, high] = ascending(100.0 * cost.low.abs(), 100.0 * cost.high.abs());
         let text = format!(
-            "{:.decimals$}% {more} {unit} with {variant} than {}",
+            "{:.decimals$}% {more} {unit} with {variant}{comma} than {}",
             100.0 * cost.point.abs(),
             with_other(variant, baseline)
         );
@@ -144,10 +145,9 @@ pub fn effect(cost: &Estimate, compared: Compared<'_>) -> (String, String) {
     let is_gain = ratio >= MULTIPLE;
     let times = |cost: f64| if is_gain { 1.0 - cost } else { times_lost(cost) };
     let [low, high] = ascending(times(cost.low), times(cost.high));
-    let (more, than) = if is_gain { ("as many", " as") } else { ("fewer", ", than") };
-    let than = if variant.contains(',') { than } else { than.trim_start_matches(',') };
+    let (more, than) = if is_gain { ("as many", "as") } else { ("fewer", "than") };
     let text = format!(
-        "{} {more} {unit} with {variant}{than} {}",
+        "{} {more} {unit} with {variant}{comma} {than} {}",
         multiple(times(cost.point)),
         with_other(variant, baseline)
     );
@@ -309,7 +309,11 @@ pub fn beside(against: &Against) -> String {
         }
         Known::Missing(reason) => format!("missing, because {reason}"),
     };
-    format!("{since}: throughput {}, cost {}", changed(&faster, "%"), changed(dearer, " points"))
+    let cost = match dearer {
+        Known::Missing(reason) if reason.code() == Code::NotApplicable => String::new(),
+        dearer => format!(", cost {}", changed(dearer, " points")),
+    };
+    format!("{since}: throughput {}{cost}", changed(&faster, "%"))
 }
 
 pub const fn tier(tier: Tier) -> &'static str {

@@ -1,7 +1,8 @@
 //! `--baseline NAME`: compares a run with the first finished run of that name.
 
 use hopcost_core::{
-    Against, BlockRecord, Code, Details, Experiment, ExperimentResult, Machine, NOISY, Subject,
+    Against, BlockRecord, Code, Details, Experiment, ExperimentResult, Known, Machine, NOISY,
+    Subject, Verdict,
 };
 use hopcost_method::against::{Change, Measured, caveat, compare, points};
 use hopcost_method::plan::{LeftOut, Plan};
@@ -140,7 +141,12 @@ pub fn against(
             let blocks = store.blocks(*id)?;
             runs.extend(result.map(|result| measured(blocks, &result)));
         }
-        compare(&runs, &measured(store.blocks(run)?, result))
+        let change = compare(&runs, &measured(store.blocks(run)?, result));
+        if result.verdict == Verdict::Measured {
+            Change { dearer: Known::missing(Code::NotApplicable, "a score has no cost"), ..change }
+        } else {
+            change
+        }
     };
     let mut notes = vec![caveat(1 + earlier.len())];
     notes.extend(machines.changes());

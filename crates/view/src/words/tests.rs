@@ -140,7 +140,9 @@ fn a_baseline_is_told_in_one_sentence() {
         let (low, high) = (point - 0.004, point + 0.006);
         Known::Is(Estimate { point, low, high, level: 0.95, n: 24, n_effective: 24.0 })
     };
-    let missing = || Known::missing(Code::NotApplicable, "it was measured elsewhere");
+    let missing = || Known::missing(Code::NotMeasured, "it was measured elsewhere");
+    let score = Known::missing(Code::NotApplicable, "a score has no cost");
+    assert!(beside(&against(of(0.03), score)).ends_with("throughput −3.0% (−3.6 … −2.6)"));
     let both = against(of(0.03), of(0.012));
     assert_eq!(
         beside(&both),
