@@ -206,8 +206,11 @@ impl Run {
         };
         let is_unfinished = kept.result.is_none();
         let blocks = store.blocks(id)?;
-        let result = kept.result.unwrap_or_else(|| unfinished(&header, &blocks, &kept.reports));
         let (failure, reports) = (kept.failure, kept.reports);
+        let result = kept.result.unwrap_or_else(|| {
+            let why = stopped(failure.as_deref(), &blocks, &reports);
+            unfinished(&header, &blocks, &reports, &why)
+        });
         let experiment = catalogue::built_in(&header.experiment);
         let labels = experiment.as_ref().map_or_else(|| header.decided.labels.clone(), labels);
         let run = Self {
@@ -338,20 +341,26 @@ fn had_cpus_off_line(header: &Header) -> bool {
     header.identity.as_ref().and_then(asked) == Some(true)
 }
 
+/// Why a run has no verdict.
+fn stopped(failure: Option<&str>, blocks: &[BlockRecord], reports: &[ProbeReport]) -> String {
+    let after = match (blocks.len(), reports.len()) {
+        (0, 0) => "before it had measured anything".to_owned(),
+        (0, probes) => format!("after {}, before there was a verdict", plural(probes, "probe")),
+        (blocks, _) => format!("after {}, before there was a verdict", plural(blocks, "block")),
+    };
+    match failure {
+        Some(failure) => format!("it failed {after}: {failure}"),
+        None => format!("it was stopped {after}"),
+    }
+}
+
 /// A result without verdict for an unfinished run, and why.
 fn unfinished(
     header: &Header,
     blocks: &[BlockRecord],
     reports: &[ProbeReport],
+    why: &str,
 ) -> ExperimentResult {
-    let reason = format!(
-        "it was stopped after {}, before there was a verdict",
-        if blocks.is_empty() {
-            plural(reports.len(), "probe")
-        } else {
-            plural(blocks.len(), "block")
-        }
-    );
     let of_blocks = blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
     let of_probes: f64 = reports.iter().map(|report| report.seconds).sum();
     let target = header.target.clone();
@@ -362,7 +371,7 @@ fn unfinished(
         emulated: header.decided.is_emulated,
         seconds: of_blocks + of_probes,
     };
-    subject.without_figure(Verdict::Inconclusive, &Code::NotMeasured.because(reason))
+    subject.without_figure(Verdict::Inconclusive, &Code::NotMeasured.because(why.to_owned()))
 }
 
 #[cfg(test)]
@@ -403,7 +412,7 @@ mod tests {
         }
         if finished {
             let header = store.header(id).unwrap().unwrap();
-            store.finish(id, &unfinished(&header, &[], &[])).unwrap();
+            store.finish(id, &unfinished(&header, &[], &[], "it was stopped")).unwrap();
         }
         Reported::of(&store, &[id]).unwrap()
     }

@@ -193,7 +193,10 @@ impl Measuring<'_> {
         let (mut worked, plans) = worked?;
         let circumstances = &mut worked.preparation.circumstances;
         circumstances.plans_after = plans;
-        circumstances.notes.extend(notes?);
+        // Each start has the same to tell.
+        let notes: Vec<String> =
+            notes?.into_iter().filter(|it| !circumstances.notes.contains(it)).collect();
+        circumstances.notes.extend(notes);
         circumstances.seconds = before_s + start.elapsed().as_secs_f64();
         self.concluded(worked, store, control.has_enough())
     }

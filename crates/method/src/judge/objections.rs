@@ -86,9 +86,9 @@ impl Case<'_> {
         (!consistent_with_zero(&contrasts)).then(|| {
             let mean = contrasts.iter().sum::<f64>() / contrasts.len() as f64;
             Code::SelfCheckFailed.because(format!(
-                "the baseline differs from itself by {:+.1}% in {} blocks: this machine or hopcost favors \
+                "the baseline differs from itself by {:.1}% in {} blocks: this machine or hopcost favors \
                  one variant",
-                100.0 * cost(mean),
+                100.0 * cost(mean).abs(),
                 contrasts.len()
             ))
         })

@@ -55,8 +55,11 @@ pub fn sentences(page: &Page<'_>) -> Sentences {
 fn companions(section: &Section<'_>, all: &[Section<'_>]) -> String {
     let name = format!("{}-", section.result.experiment);
     let others = all.iter().filter(|it| it.result.experiment.starts_with(&name));
+    let counts = |it: &&Section<'_>| {
+        matches!(it.result.verdict, Verdict::Cost | Verdict::Gain | Verdict::Equivalent)
+    };
     let one = |it: &Section<'_>| Some(format!(" {}: {}.", it.title(), change(cost_of(it.result)?)));
-    others.filter_map(one).collect()
+    others.filter(counts).filter_map(one).collect()
 }
 
 /// The most important section: real before emulated, certain before uncertain. Ties go to the
