@@ -14,7 +14,14 @@ Examples:
 pub const WHERE: &str = "\
 Examples:
   hopcost where postgres                 all PostgreSQL servers of this host
-  hopcost where mysql --json";
+  hopcost where mysql --json
+
+What it shows:
+  in one place   all CPUs and all memory are on one node, so nothing is remote
+  CPUs           CPUs that a process may use; last CPU: the one it was on when it was looked at
+  policy         where its new memory goes: default is the node of the CPU that touches it first
+  private        memory of this process alone, by node
+  shared         memory that the server's processes share, e.g. the buffer pool, by node";
 
 pub const PROBE: &str = "\
 Examples:

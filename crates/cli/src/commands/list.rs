@@ -63,20 +63,21 @@ fn experiments(all: &[ListedExperiment]) -> String {
             line(&mut out, "", &skipped(experiment.applicability.left_out));
         }
     }
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for experiment in &not {
+    let mut reasons: Vec<(&str, Vec<&ListedExperiment>)> = Vec::new();
+    for experiment in not {
         let why = experiment.why_not.as_ref().map_or("'hopcost plan' says why", |it| it.as_str());
         match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, names)) => names.push(&experiment.name),
-            None => reasons.push((why, vec![&experiment.name])),
+            Some((_, all)) => all.push(experiment),
+            None => reasons.push((why, vec![experiment])),
         }
     }
-    if !not.is_empty() {
-        let _ = writeln!(out, "\nNot on this machine ({})", not.len());
-    }
-    for (why, names) in reasons {
-        let text = format!("{}: {}", sentence(why).trim_end_matches('.'), names.join(", "));
-        out.push_str(&text::indented(&text, output::columns()));
+    for (why, all) in reasons {
+        let why = format!("Not on this machine ({}): {why}", all.len());
+        let _ =
+            write!(out, "\n{}", text::indented(&sentence(&why), output::columns()).trim_start());
+        for experiment in all {
+            line(&mut out, &experiment.name, &experiment.question);
+        }
     }
     out
 }
@@ -136,7 +137,10 @@ mod tests {
             listed("d", 0, None),
         ]);
         let expected = "Runs here (1 of 4)\n  a                    What?\n\n\
-                        Not on this machine (3)\n  One node: b, c\n  'hopcost plan' says why: d\n";
+                        Not on this machine (2): one node.\n  b                    What?\n  \
+                        c                    What?\n\n\
+                        Not on this machine (1): 'hopcost plan' says why.\n  \
+                        d                    What?\n";
         assert_eq!(text, expected);
     }
 }

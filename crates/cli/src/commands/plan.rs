@@ -85,7 +85,7 @@ fn database(experiment: &Experiment, planned: &PlannedComparison, json: bool) ->
     let shown = text::PlannedComparison {
         experiment,
         emulated: *emulated,
-        target: planned.about,
+        target: &target(planned),
         data: data(planned),
         arms: arms(plan, planned.off_line),
         points: points(plan),
@@ -106,6 +106,18 @@ fn database(experiment: &Experiment, planned: &PlannedComparison, json: bool) ->
     };
     output::print(&text::comparison(&shown, output::columns()))?;
     Ok(Exit::Done)
+}
+
+fn target(planned: &PlannedComparison) -> String {
+    let whose = if planned.target.contains("://") {
+        "your server, which 'plan' does not ask. A run works in a schema or database of its own there, and \
+         drops it"
+    } else if planned.target.contains(":managed") {
+        "a server of hopcost's own, started for the run and removed"
+    } else {
+        planned.about
+    };
+    format!("{}: {whose}", planned.target)
 }
 
 fn data(planned: &PlannedComparison) -> String {
