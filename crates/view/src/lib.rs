@@ -19,5 +19,6 @@ mod xml;
 pub use format::{Canvas, FORMATS, Format, Shared, SharedRun, Shown};
 pub use story::absence;
 pub use story::findings::{Sentences, sentences};
-pub use words::{bytes, change, count, day, figure, plural, sentence};
+pub use story::verdict::{figure_found, found};
+pub use words::{bytes, change, count, day, figure, plural, sentence, verdict_in_words};
 pub use xml::plain;

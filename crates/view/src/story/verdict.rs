@@ -5,7 +5,7 @@ use hopcost_core::{Known, Unit, Verdict};
 use super::absence;
 use crate::page::Section;
 use crate::words::{
-    change_ends, changed, confidence, effect, minus, of, of_starts, range, sentence, tenths,
+    change, change_ends, changed, confidence, effect, minus, of, of_starts, range, sentence, tenths,
 };
 
 /// The verdict's sentences, with the interval and what it holds for.
@@ -60,6 +60,16 @@ pub fn found(section: &Section<'_>) -> String {
             format!("{text}{} ({ends}).{small}", section.at_clients())
         }
     }
+}
+
+/// The figure alone: `−17% (−22 to −12)`, `219 ns (±42)`. `None` if the verdict has none.
+pub fn figure_found(section: &Section<'_>) -> Option<String> {
+    let result = section.result;
+    let figure = result.estimate.get().filter(|_| !result.verdict.is_without_figures())?;
+    Some(match figure.unit {
+        Unit::Fraction => change(&figure.estimate),
+        _ => section.headline(figure),
+    })
 }
 
 /// From a node to itself, e.g. `random, 512 MiB, node 0 → node 0`: there is no farther one.
