@@ -18,6 +18,7 @@ const ZIGBUILD: &str = "0.24.1";
 const ZIG: &str = "0.15.2";
 const CARGO_DEB: &str = "3.8.0";
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+const ARM: &str = "aarch64-unknown-linux-gnu";
 /// Minor version of glibc 2.
 const GLIBC: u32 = 28;
 /// glibc 2.31 and 2.36.
@@ -25,19 +26,26 @@ const SUITES: [&str; 2] = ["bullseye", "bookworm"];
 const SHELLS: [(&str, &str); 3] =
     [("bash", "hopcost"), ("zsh", "_hopcost"), ("fish", "hopcost.fish")];
 
-pub fn run(is_tried: bool) -> Result<u8> {
+pub fn run(is_tried: bool, with_arm: bool) -> Result<u8> {
     let dist = project().join("target/dist");
     if dist.is_dir() {
         fs::remove_dir_all(&dist)?;
     }
-    let binary = built()?;
-    let newest = newest_glibc(&binary)?;
-    ensure!(newest <= GLIBC, "the binary needs glibc 2.{newest}, and 2.{GLIBC} is the limit");
-    println!("lab: the binary needs glibc 2.{newest}");
-    let stage = staged(&binary, &dist)?;
-    let tarball = packed(&stage, &dist)?;
+    let binary = built(TRIPLE)?;
+    let stage = staged(&binary, &binary, TRIPLE, &dist)?;
+    // cargo-deb has fixed paths.
+    std::os::unix::fs::symlink(
+        stage.file_name().context("a stage has a name")?,
+        dist.join("stage"),
+    )?;
     let package = debian_package(&dist)?;
-    for file in [&binary, &tarball, &package] {
+    let mut files = vec![binary.clone(), packed(&stage, &dist)?, package.clone()];
+    if with_arm {
+        let arm = built(ARM)?;
+        files.push(packed(&staged(&arm, &binary, ARM, &dist)?, &dist)?);
+        println!("lab: the binary for {ARM} was built, and never run");
+    }
+    for file in files {
         let mib = file.metadata()?.len() as f64 / f64::from(1 << 20);
         println!("lab: {} {mib:.1} MiB", file.display());
     }
@@ -49,14 +57,18 @@ pub fn run(is_tried: bool) -> Result<u8> {
     Ok(0)
 }
 
-fn built() -> Result<PathBuf> {
+fn built(triple: &str) -> Result<PathBuf> {
     let zigbuild = cargo_tools::ensure("cargo-zigbuild", ZIGBUILD)?;
-    let target_and_glibc = format!("{TRIPLE}.2.{GLIBC}");
+    let target_and_glibc = format!("{triple}.2.{GLIBC}");
     let mut build = Command::new(zigbuild);
     build.args(["zigbuild", "--release", "--package", "hopcost", "--target", &target_and_glibc]);
     build.env("CARGO_ZIGBUILD_ZIG_PATH", zig()?).current_dir(project());
     command::run(&mut build)?;
-    Ok(target().join(TRIPLE).join("release/hopcost"))
+    let binary = target().join(triple).join("release/hopcost");
+    let newest = newest_glibc(&binary)?;
+    ensure!(newest <= GLIBC, "the binary needs glibc 2.{newest}, and 2.{GLIBC} is the limit");
+    println!("lab: the binary for {triple} needs glibc 2.{newest}");
+    Ok(binary)
 }
 
 /// From the Python package index, which is where Zig's own builds are packaged.
@@ -85,11 +97,11 @@ fn newest_in(symbols: &str) -> Option<u32> {
     symbols.split_whitespace().filter_map(minor).max()
 }
 
-/// What is in the tarball, and from where cargo-deb takes it.
-fn staged(binary: &Path, dist: &Path) -> Result<PathBuf> {
-    let version = command::output(Command::new(binary).arg("--version"))?;
+/// What is in the tarball, and from where cargo-deb takes it. `here` is hopcost for this machine.
+fn staged(binary: &Path, here: &Path, triple: &str, dist: &Path) -> Result<PathBuf> {
+    let version = command::output(Command::new(here).arg("--version"))?;
     let version = version.split_whitespace().nth(1).context("hopcost tells no version")?;
-    let name = format!("hopcost-{version}-{TRIPLE}");
+    let name = format!("hopcost-{version}-{triple}");
     let stage = dist.join(&name);
     for dir in ["man", "completions"] {
         fs::create_dir_all(stage.join(dir))?;
@@ -98,14 +110,11 @@ fn staged(binary: &Path, dist: &Path) -> Result<PathBuf> {
     for file in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         fs::copy(project().join(file), stage.join(file))?;
     }
-    command::run(Command::new(binary).arg("man").arg(stage.join("man")))?;
+    command::run(Command::new(here).arg("man").arg(stage.join("man")))?;
     for (shell, file) in SHELLS {
-        let completions = command::output(Command::new(binary).args(["completions", shell]))?;
+        let completions = command::output(Command::new(here).args(["completions", shell]))?;
         fs::write(stage.join("completions").join(file), completions)?;
     }
-    // cargo-deb has fixed paths.
-    let fixed = dist.join("stage");
-    std::os::unix::fs::symlink(&name, fixed)?;
     Ok(stage)
 }
 

@@ -38,10 +38,13 @@ enum Command {
         /// Install the package in root trees of Debian and survey there, as root
         #[arg(long = "try")]
         is_tried: bool,
+        /// Pack a tarball for aarch64 too, which nobody has run yet
+        #[arg(long)]
+        aarch64: bool,
     },
     /// Write the generated parts of the documentation anew
     Docs,
-    /// Run every experiment, and write docs/reference/matrix.md: which ended in what, on which database, where
+    /// Run every experiment on each database, for docs/reference/matrix.md (then: cargo lab docs)
     Matrix {
         /// Of these alone; the rest of the table stays as it is
         #[arg(value_name = "EXPERIMENT")]
@@ -49,7 +52,7 @@ enum Command {
         /// There alone
         #[arg(long, value_enum)]
         place: Option<matrix::Place>,
-        /// On engines whose name begins so alone: mysql, duckdb
+        /// On this engine alone: hopcost (its own), sqlite, postgres, mariadb, mysql or duckdb
         #[arg(long)]
         engine: Option<String>,
     },
@@ -80,7 +83,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Bench { what, rounds } => bench::run(what, rounds.into()),
-        Command::Dist { is_tried } => dist::run(is_tried),
+        Command::Dist { is_tried, aarch64 } => dist::run(is_tried, aarch64),
         Command::Docs => docs::run(),
         Command::Matrix { named, place, engine } => matrix::run(&named, place, engine.as_deref()),
         Command::Size => size::run(),
