@@ -8,12 +8,30 @@ use crate::words::{
     change, change_ends, changed, confidence, effect, minus, of, of_starts, range, sentence, tenths,
 };
 
+/// The options that a reason names, if more would decide.
+const OF_TIME: [&str; 2] = ["--budget", "--starts"];
+
+/// A command without the options that are to be given anew.
+fn without_time(command: &str) -> String {
+    let mut kept = Vec::new();
+    let mut words = command.split(' ');
+    while let Some(word) = words.next() {
+        if OF_TIME.contains(&word) {
+            words.next();
+        } else if !OF_TIME.iter().any(|it| word.starts_with(&format!("{it}="))) {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
+}
+
 /// The verdict's sentences, with the interval and what it holds for.
 pub fn found(section: &Section<'_>) -> String {
     let result = section.result;
     let mut reason = sentence(absence::why(&result.reason));
-    for option in ["--budget", "--starts"] {
-        reason = reason.replace(option, &format!("hopcost run {} {option}", result.experiment));
+    for option in OF_TIME {
+        let command = format!("{} {option}", without_time(&section.command));
+        reason = reason.replace(option, &command);
     }
     let (Known::Is(figure), false) = (&result.estimate, result.verdict.is_without_figures()) else {
         return reason;
@@ -75,4 +93,18 @@ pub fn figure_found(section: &Section<'_>) -> Option<String> {
 /// From a node to itself, e.g. `random, 512 MiB, node 0 → node 0`: there is no farther one.
 fn is_beside(of: &str) -> bool {
     of.rsplit_once(" → ").is_some_and(|(from, to)| from.ends_with(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_decide_is_the_same_command_with_more_time() {
+        let kept = "hopcost run mine.toml --target postgres://me@db1/shop --file 'my shop.sql'";
+        let with = [" --budget 40s", " --budget=40s", " --starts 6 --budget 40s", ""];
+        for time in with {
+            assert_eq!(without_time(&format!("{kept}{time}")), kept);
+        }
+    }
 }
