@@ -207,10 +207,9 @@ impl Run {
         let is_unfinished = kept.result.is_none();
         let blocks = store.blocks(id)?;
         let (failure, reports) = (kept.failure, kept.reports);
-        let result = kept.result.unwrap_or_else(|| {
-            let why = stopped(failure.as_deref(), &blocks, &reports);
-            unfinished(&header, &blocks, &reports, &why)
-        });
+        let result = kept
+            .result
+            .unwrap_or_else(|| unfinished(&header, failure.as_deref(), &blocks, &reports));
         let experiment = catalogue::built_in(&header.experiment);
         let labels = experiment.as_ref().map_or_else(|| header.decided.labels.clone(), labels);
         let run = Self {
@@ -357,10 +356,11 @@ fn stopped(failure: Option<&str>, blocks: &[BlockRecord], reports: &[ProbeReport
 /// A result without verdict for an unfinished run, and why.
 fn unfinished(
     header: &Header,
+    failure: Option<&str>,
     blocks: &[BlockRecord],
     reports: &[ProbeReport],
-    why: &str,
 ) -> ExperimentResult {
+    let why = stopped(failure, blocks, reports);
     let of_blocks = blocks.iter().map(BlockRecord::end_s).fold(0.0, f64::max);
     let of_probes: f64 = reports.iter().map(|report| report.seconds).sum();
     let target = header.target.clone();
@@ -371,7 +371,7 @@ fn unfinished(
         emulated: header.decided.is_emulated,
         seconds: of_blocks + of_probes,
     };
-    subject.without_figure(Verdict::Inconclusive, &Code::NotMeasured.because(why.to_owned()))
+    subject.without_figure(Verdict::Inconclusive, &Code::NotMeasured.because(why))
 }
 
 #[cfg(test)]
@@ -412,7 +412,7 @@ mod tests {
         }
         if finished {
             let header = store.header(id).unwrap().unwrap();
-            store.finish(id, &unfinished(&header, &[], &[], "it was stopped")).unwrap();
+            store.finish(id, &unfinished(&header, None, &[], &[])).unwrap();
         }
         Reported::of(&store, &[id]).unwrap()
     }
