@@ -92,8 +92,8 @@ impl Cell {
     }
 
     pub fn is_the_same_as(&self, other: &Self) -> bool {
-        let key = |it: &Self| (it.experiment.clone(), it.engine, it.is_emulated);
-        key(self) == key(other)
+        (&self.experiment, self.engine, self.is_emulated)
+            == (&other.experiment, other.engine, other.is_emulated)
     }
 
     /// Of the figure's interval.

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use hopcost_core::Verdict;
+use hopcost_view::verdict_in_words;
 use serde_json::Value;
 use xtask::project;
 use xtask::vm::{Kernel, Topology, Vm};
@@ -33,9 +35,9 @@ pub fn run(hopcost: &Path, experiments: &[Named]) -> Result<usize> {
             let ended = in_a_guest(hopcost, cache.path(), topology, &left)?;
             let mut not_there = Vec::new();
             for (named @ (name, _), verdict) in left.into_iter().zip(ended) {
-                write_line(name, topology, &verdict)?;
-                are_wrong += usize::from(["not run", "REFUSED"].contains(&verdict.as_str()));
-                not_there.extend((verdict == "NOT_APPLICABLE").then_some(named));
+                write_line(name, topology, verdict)?;
+                are_wrong += usize::from(verdict == Verdict::Refused);
+                not_there.extend((verdict == Verdict::NotApplicable).then_some(named));
             }
             left = not_there;
             if left.is_empty() {
@@ -46,16 +48,10 @@ pub fn run(hopcost: &Path, experiments: &[Named]) -> Result<usize> {
     Ok(are_wrong)
 }
 
-fn write_line(name: &str, topology: &str, verdict: &str) -> Result<()> {
+fn write_line(name: &str, topology: &str, verdict: Verdict) -> Result<()> {
     let path = project().join("docs/reference/matrix.md");
     let text = fs::read_to_string(&path)?;
-    let verdict = match verdict {
-        "INCONCLUSIVE" => "UNDECIDED",
-        "NOT_APPLICABLE" => "NOT TESTED",
-        "EQUIVALENT" => "NO DIFFERENCE",
-        "REFUSED" => "VOID",
-        other => other,
-    };
+    let verdict = verdict_in_words(verdict, false);
     println!("{name} in {topology}: {verdict}");
     let first = format!("| {name} | guest |");
     let renewed = |line: &str| {
@@ -88,7 +84,7 @@ fn in_a_guest(
     cache: &Path,
     topology: &str,
     experiments: &[Named],
-) -> Result<Vec<String>> {
+) -> Result<Vec<Verdict>> {
     // Unbound memory stays where it was touched only without automatic balancing.
     let mut script =
         String::from("export XDG_CACHE_HOME=/cache\necho 0 > /proc/sys/kernel/numa_balancing\n");
@@ -114,11 +110,11 @@ fn in_a_guest(
         guest = guest.with(&file.path(), &format!("/cache/hopcost/{}", file.file_name().display()));
     }
     let outcome = guest.with(hopcost, "/usr/local/bin/hopcost").run(&script)?;
-    let verdict = |name: &str| -> Result<String> {
+    let verdict = |name: &str| -> Result<Verdict> {
         let printed = outcome.read(&format!("{name}.json"))?;
         let result: Value = serde_json::from_str(&printed)
             .with_context(|| outcome.read(&format!("{name}.err")).unwrap_or_default())?;
-        Ok(result["verdict"].as_str().unwrap_or("not run").to_owned())
+        Ok(serde_json::from_value(result["verdict"].clone())?)
     };
     experiments.iter().map(|(name, _)| verdict(name)).collect()
 }

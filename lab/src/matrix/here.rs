@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use hopcost_method::overrides;
 use xtask::{libduckdb, newer_mysql};
 
 use super::cells::{EMULATED, Named, OWN, is_of_hardware, streams};
@@ -87,14 +88,7 @@ fn would_decide(reason: &str) -> Option<Vec<String>> {
                 .to_vec(),
         );
     }
-    let budget = after("--budget ")?;
-    let number: f64 = budget.trim_end_matches(char::is_alphabetic).parse().ok()?;
-    let unit_s = match budget.trim_start_matches(|c: char| !c.is_alphabetic()) {
-        "h" => 3600.0,
-        "m" => 60.0,
-        _ => 1.0,
-    };
-    let seconds = (number * unit_s).min(MOST_BUDGET_S as f64);
+    let seconds = overrides::seconds(&after("--budget ")?).ok()?.min(MOST_BUDGET_S as f64);
     Some(vec!["--budget".to_owned(), format!("{seconds:.0}s")])
 }
 
